@@ -28,7 +28,7 @@ export interface Codec {
   }
   /** Members of the request as they were parsed, the wire's own names. For reading only. */
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
-  /** For whoever remembers the bodies before; without it every body is read and written as a whole. */
+  /** For an engine that remembers the bodies before; without it every body is read and written as a whole. */
   readonly incremental?: IncrementalCodec
   /** For wires whose provider keeps answers: how the history that it holds is written out. */
   readonly held?: HeldHistory
@@ -89,7 +89,7 @@ export interface RuleOptions {
   readonly profile?: string
   /** Size of the body as it travels, for the wires that limit it. */
   readonly bytes?: number
-  /** Messages whose text was found to be well formed; the checker adds to them. For those that nobody changes. */
+  /** Messages whose text was found to be well formed; the checker adds to them. Only for messages that are never changed. */
   readonly wellFormed?: WeakSet<object>
 }
 

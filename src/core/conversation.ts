@@ -85,6 +85,6 @@ export interface Conversation {
 export interface Loss {
   readonly itemId: string
   readonly what: string
-  /** The answer means the same without it: a hint to the provider, a mark, reasoning that nobody else can read. */
+  /** The answer means the same without it: a hint to the provider, a mark, reasoning that only its issuer can read. */
   readonly minor?: true
 }

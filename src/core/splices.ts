@@ -2,7 +2,7 @@ import type { Splice } from './codec.ts'
 
 /**
  * Applies splices that stand in order and do not overlap; everything between them is taken as it stands. The parts are put behind each other
- * and not joined: V8 copies them when somebody reads the text, which whoever needs only its bytes never does.
+ * and not joined: V8 copies them when the text is read, which a sender of bytes never does.
  */
 export function applySplices(text: string, splices: readonly Splice[]): string {
   let out = ''

@@ -191,7 +191,7 @@ export interface Framing {
   /** The same with the text that each event came in, so that what passes unchanged passes byte for byte. */
   frames(): { push(bytes: Uint8Array): Frame[]; end(): Frame[] }
   write(event: StreamEvent): string
-  /** Tells a client that somebody is there; empty where the framing has no such thing. */
+  /** Tells a client that the connection is alive; empty where the framing has no such thing. */
   readonly keepAlive: string
 }
 

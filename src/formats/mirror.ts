@@ -6,7 +6,7 @@ import { capKey, declare } from './openai-chat/write.ts'
 import type { ToolCall } from './wire/chat.ts'
 
 /**
- * A conversation that comes from a framework and not from a wire, for models whose wire nobody here sees. It is written in the wire that
+ * A conversation that comes from a framework and not from a wire, for models whose wire we do not see. It is written in the wire that
  * most servers imitate, only for the engine to read: what leaves is written by the framework itself.
  */
 export interface MirrorRequest {

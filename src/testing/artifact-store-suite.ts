@@ -204,7 +204,7 @@ const contentCases: Record<string, Body> = {
   },
 }
 
-/** No name and no handle leads to what belongs to somebody else. */
+/** No name and no handle leads to what belongs to another tenant. */
 const tenantCases: Record<string, Body> = {
   async 'keeps tenants apart, even when they store the same bytes'(store) {
     const ours = await store.put('a', text('shared'))

@@ -1,6 +1,6 @@
 /**
  * The one lexer for JSON text. It walks by spans, without building values: 100 MB of JSON would be a gigabyte of objects. Nothing here
- * recurses, so a million nested brackets are only slow, not deadly. It trusts structure and checks no syntax; whoever needs certainty
+ * recurses, so a million nested brackets are only slow, not deadly. It trusts structure and checks no syntax; a caller that needs certainty
  * parses the (small) pieces.
  */
 export interface Span {

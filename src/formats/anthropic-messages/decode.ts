@@ -10,7 +10,7 @@ import { arrayOf, badInput, objectsIn, placedItem } from '../kit/reading.ts'
 export const FORMAT = 'anthropic-messages'
 
 /** Where an item stands: a block of a message, or the content that is a message's only item. */
-export interface Place extends Position {
+export interface ItemPosition extends Position {
   /** True when the content is a plain string, or an empty list, and there is no block. */
   readonly bare: boolean
 }
@@ -20,7 +20,7 @@ const isServerCall = (type: string): boolean => type !== 'tool_use' && type.ends
 const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
 /** This wire's bodies, read. */
-export const body = decoder<Place>({
+export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: ['cache_control'],
   listPath: () => ['messages'],
@@ -129,13 +129,13 @@ function readMessage({ text, root, toolNames }: Reader, message: Fields, index: 
   // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
   if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
-    const place: Place = { message: index, bare: true, index: 0 }
+    const place: ItemPosition = { message: index, bare: true, index: 0 }
     const origin = { format: FORMAT, value: place }
     return [{ id: `m${index}.0`, kind, role, text: stringOf(content) ?? '', message: index, origin }]
   }
   if (!Array.isArray(content)) throw badInput(FORMAT, `${path}.content`, 'a string or an array')
   return objectsIn(content, FORMAT, `${path}.content`).map((fields, block) => {
-    const place: Place = { message: index, bare: false, index: block }
+    const place: ItemPosition = { message: index, bare: false, index: block }
     const read = readBlock(
       fields,
       role,

@@ -25,10 +25,10 @@ import {
   sealedError,
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { body, nodeAt, type Place, positionOf } from './decode.ts'
+import { body, nodeAt, type ItemPosition, positionOf } from './decode.ts'
 import { declare, writeAnthropicMessages } from './write.ts'
 
-export const written = encoder<Place>({
+export const written = encoder<ItemPosition>({
   body,
   writeForeign: writeAnthropicMessages,
   envelope,
@@ -42,8 +42,6 @@ export const written = encoder<Place>({
   },
   merge,
 })
-
-export const { encode } = written
 
 /** The vendor refuses a lower trigger. */
 const LEAST_COMPACT_TOKENS = 50_000

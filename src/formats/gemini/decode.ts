@@ -9,7 +9,7 @@ import { isRecursiveSchema } from '../kit/tools.ts'
 export const FORMAT = 'gemini'
 
 /** Where an item stands: a part of a content, or a content that has no parts. */
-export interface Place extends Position {
+export interface ItemPosition extends Position {
   readonly shape: 'part' | 'content'
 }
 
@@ -66,7 +66,7 @@ export function newKey(root: JsonNode, key: string): string {
 }
 
 /** This wire's bodies, read. */
-export const body = decoder<Place>({
+export const body = decoder<ItemPosition>({
   format: FORMAT,
   // Directly in the body, or in the request that Code Assist wrapped.
   listPath: (fields) => (requestIn(fields) === fields ? ['contents'] : ['request', 'contents']),
@@ -83,10 +83,10 @@ export const body = decoder<Place>({
   },
 })
 
-export const { positionOf, nodeAt, decode } = body
+export const { positionOf, nodeAt } = body
 
 /** A list may be a single object, which has no index. */
-function pathOf({ shape, message, index }: Place, fields: Fields): (string | number)[] {
+function pathOf({ shape, message, index }: ItemPosition, fields: Fields): (string | number)[] {
   const request = requestIn(fields)
   const { contents } = request
   const path = [...(request === fields ? [] : ['request']), 'contents', ...(Array.isArray(contents) ? [message] : [])]
@@ -231,7 +231,7 @@ function readHead({ text, root }: Reader, fields: Fields): Item[] {
   }))
 }
 
-const placed = (at: number, core: ItemCore, place: Place): Item => placedItem(FORMAT, place, at, core.role, core)
+const placed = (at: number, core: ItemCore, place: ItemPosition): Item => placedItem(FORMAT, place, at, core.role, core)
 
 function readContent({ root, toolNames }: Reader, content: Fields, index: number): readonly Item[] {
   const role: Role = content['role'] === 'model' ? 'assistant' : 'user'
@@ -242,7 +242,7 @@ function readContent({ root, toolNames }: Reader, content: Fields, index: number
     return [placed(0, { kind, role, text: '' }, { shape: 'content', message: index, index: 0 })]
   }
   const items = parts.map((part, at) => {
-    const place: Place = { shape: 'part', message: index, index: at }
+    const place: ItemPosition = { shape: 'part', message: index, index: at }
     const core = readPart(part, role, (...keys) => rawAt(root, pathOf(place, root.value as Fields), part, keys))
     return placed(at, core, place)
   })

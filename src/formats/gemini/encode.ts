@@ -13,7 +13,7 @@ import {
   newKey,
   nodeAt,
   positionOf,
-  type Place,
+  type ItemPosition,
   body,
   rootOf,
   serverTools,
@@ -22,7 +22,7 @@ import {
 } from './decode.ts'
 import { declareFunction, writeGemini } from './write.ts'
 
-export const written = encoder<Place>({
+export const written = encoder<ItemPosition>({
   body,
   writeForeign: writeGemini,
   envelope,
@@ -32,8 +32,6 @@ export const written = encoder<Place>({
   merge,
   assistant: 'model',
 })
-
-export const { encode } = written
 
 /** Members are named by the key that the body uses or would use. */
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {

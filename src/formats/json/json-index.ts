@@ -51,7 +51,7 @@ export class Spans {
   readonly #text: string
   #table = new Int32Array(ROOM)
   #count = 0
-  /** Long lists and objects that somebody asked about. */
+  /** Long lists and objects that were asked about. */
   readonly #lists = new Map<number, readonly number[]>()
   readonly #keys = new Map<number, ReadonlyMap<string, number>>()
   /** A list that an earlier text began. */
@@ -79,7 +79,7 @@ export class Spans {
     return cutOut(this.#text, this.start(value), this.end(value))
   }
 
-  /** The same for whoever does not keep it: it keeps all of the text in memory. */
+  /** The same without a copy: a text that is kept keeps all of the request in memory. */
   slice(value: number): string {
     return this.#text.slice(this.start(value), this.end(value))
   }
@@ -168,7 +168,7 @@ export class Spans {
         } else {
           const end = skipValue(text, at)
           const value = this.#add(at, end, key)
-          // A negative successor says that nobody has looked inside.
+          // A negative successor: not looked into yet.
           this.#table[value * STRIDE + 2] = -this.#count
           at = end
         }
@@ -227,7 +227,7 @@ export interface JsonMember {
 }
 
 /**
- * Where a JSON value stands in its text. Spans are looked up when somebody asks: most of a body is never touched, and an object
+ * Where a JSON value stands in its text. Spans are looked up on demand: most of a body is never touched, and an object
  * for each of its values would cost several times what parsing it did.
  */
 export class JsonNode {
@@ -322,7 +322,7 @@ export class JsonNode {
     return at === undefined ? undefined : this.#spans().raw(at)
   }
 
-  /** The same for whoever does not keep it. */
+  /** The same without a copy; not for keeping. */
   sliceAt(path: readonly (string | number)[]): string | undefined {
     const at = this.#below(path)
     return at === undefined ? undefined : this.#spans().slice(at)

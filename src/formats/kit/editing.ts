@@ -34,15 +34,15 @@ export function objectJson(text: string): string {
  * Items that a body does not have and that are written into it again as their own wire wrote them. They were read from messages of their
  * own, which is where they are written from: whole, or without what was dropped and edited since.
  */
-interface Place {
+interface RestoredOrigin {
   readonly messages: Conversation
   readonly item: Item
 }
 
 const FORMAT = 'restored'
 
-const placeOf = ({ origin }: Item): Place | undefined =>
-  origin?.format === FORMAT ? (origin.value as Place) : undefined
+const placeOf = ({ origin }: Item): RestoredOrigin | undefined =>
+  origin?.format === FORMAT ? (origin.value as RestoredOrigin) : undefined
 
 const isRestored = (item: Item): boolean => item.origin?.format === FORMAT
 
@@ -210,7 +210,7 @@ function mergedOf(
   return merge(role, texts.map(rawMessage))
 }
 
-/** A message by its members, as they are written: what nobody here knows keeps its bytes. */
+/** A message by its members, as they are written: members that we do not know keep their bytes. */
 export interface RawMessage {
   readonly keys: readonly string[]
   raw(key: string): string | undefined
@@ -312,10 +312,10 @@ function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark &
   return out
 }
 
-/** Where the keys stand in a text, in order; looked for when somebody asks, and behind `from` only where a text grew. */
+/** Where the keys stand in a text, in order; looked for on demand, and behind `from` only where a text grew. */
 export function placesOf(text: string, keys: readonly string[], before?: MarkPlaces, from = 0): MarkPlaces {
   if (before === undefined || from === 0) return later(text, keys)
-  // At once: whoever waits with it holds on to every text before.
+  // At once: a search put off would hold on to every text before.
   return at([...before().filter((place) => place < from), ...find(text, keys, from)])
 }
 

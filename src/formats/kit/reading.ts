@@ -44,7 +44,7 @@ export function mediaTypeOf(mime: string | undefined): Media['type'] {
 }
 
 /**
- * An item in its place in a body. Every item is made here, field by field and in one order: whoever reads items meets few shapes, and a
+ * An item in its place in a body. Every item is made here, field by field and in one order: so that items have few shapes, and a
  * spread would copy each of them in the runtime of the language.
  */
 export function placedItem(
@@ -77,7 +77,7 @@ export interface ToolNames {
 
 /**
  * Knows the calls of messages that were read before. A result answers a call that stands just before it, so they are looked at from
- * the end, and only as far as somebody asks.
+ * the end, and only as far as needed.
  */
 export function toolNamesIn(messages: readonly (readonly Item[])[]): ToolNames {
   const names = new Map<string, string>()

@@ -72,7 +72,7 @@ export interface Findings<Name extends string = string> {
   readonly list: readonly Violation[]
 }
 
-// A body can break one rule a million times; nobody reads more than this, and the list must stay small in memory.
+// A body can break one rule a million times; more than this is not read, and the list must stay small in memory.
 const MAX_VIOLATIONS = 100
 
 export function findings<Book extends RuleBook>(book: Book): Findings<keyof Book & string> {
@@ -101,7 +101,7 @@ export const shown = (value: unknown): string => {
       : typeof value
 }
 
-/** A list inside a message, cut where nobody would read on. */
+/** A list inside a message, cut to what is still read. */
 export const quoted = (values: readonly string[]): string =>
   values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
 

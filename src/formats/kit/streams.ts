@@ -39,7 +39,7 @@ let last: { readonly data: string; readonly value: Fields | undefined } | undefi
 
 /**
  * The payload of one event, or undefined for keep-alives and noise. Several readers look at each event of a stream one after
- * another, so the last one is kept; nobody changes what is handed out.
+ * another, so the last one is kept; what is handed out is not changed.
  */
 export function parseEvent(data: string): Fields | undefined {
   if (last === undefined || last.data !== data) last = { data, value: parse(data) }

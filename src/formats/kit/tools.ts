@@ -16,7 +16,7 @@ export function declaredAs(tool: unknown): string {
   return `${comment}type ${name} = ${given} => any;\n\n`
 }
 
-interface Place {
+interface SchemaPosition {
   /** Where references lead. */
   readonly root: Fields
   readonly depth: number
@@ -37,7 +37,7 @@ const notesOf = (schema: Fields, indent = ''): string =>
     .map((note) => (note === '' ? '' : `${indent}${note}`))
     .join('')
 
-function membersOf(schema: Fields, place: Place): string {
+function membersOf(schema: Fields, place: SchemaPosition): string {
   const required = new Set(arrayOf(schema['required']) ?? [])
   const indent = '  '.repeat(place.depth)
   return Object.entries(recordOf(schema['properties']) ?? {})
@@ -51,7 +51,7 @@ function membersOf(schema: Fields, place: Place): string {
     .join('')
 }
 
-function typeOf(schema: Fields, place: Place): string {
+function typeOf(schema: Fields, place: SchemaPosition): string {
   if (place.depth > MOST_DEPTH) return 'any'
   const found = referredTo(schema, place.root)
   if (found !== undefined) return typeOf(found, { ...place, depth: place.depth + 1 })

@@ -8,12 +8,12 @@ import { badInput, objectsIn, placedItem } from '../kit/reading.ts'
 export const FORMAT = 'ollama-chat'
 
 /** Where an item stands in its message: a member of it, an entry of its pictures or calls, or all of it. */
-export interface Place extends Position {
+export interface ItemPosition extends Position {
   readonly part: 'message' | 'content' | 'thinking' | 'images' | 'tool_calls'
 }
 
 /** This wire's bodies, read. */
-export const body = decoder<Place>({
+export const body = decoder<ItemPosition>({
   format: FORMAT,
   listPath: () => ['messages'],
   pathOf({ message, part, index }) {
@@ -28,11 +28,11 @@ export const body = decoder<Place>({
   readSettings,
 })
 
-export const { positionOf, nodeAt, decode } = body
+export const { positionOf, nodeAt } = body
 
 interface Found {
   readonly core: ItemCore
-  readonly part: Place['part']
+  readonly part: ItemPosition['part']
   readonly index: number
 }
 
@@ -42,7 +42,7 @@ function readMessage(reader: Reader, message: Fields, index: number): Item[] {
   const { role } = message
   if (typeof role !== 'string') throw badInput(FORMAT, `messages[${index}].role`, 'a string')
   const item = (at: number, ours: Role, { core, part, index: place }: Found): Item => {
-    const origin: Place = { message: index, part, index: place }
+    const origin: ItemPosition = { message: index, part, index: place }
     return placedItem(FORMAT, origin, at, ours, core)
   }
   if (role === 'tool') return [item(0, 'tool', { core: resultOf(message, reader), part: 'message', index: 0 })]
@@ -99,7 +99,7 @@ function resultOf(message: Fields, { toolNames }: Reader): ItemCore {
   return { kind: 'result', text: textOf(message['content']), callId, toolName }
 }
 
-function rawAt({ text, root }: Reader, message: number, part: Place['part']): string {
+function rawAt({ text, root }: Reader, message: number, part: ItemPosition['part']): string {
   return rawText(text, nodeAt(root, { message, part, index: 0 }))
 }
 

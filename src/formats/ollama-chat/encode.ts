@@ -5,18 +5,16 @@ import { type JsonNode, member } from '../json/json-index.ts'
 import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import { encoder, type Envelope, instructionInMessages, type Members, type Source } from '../kit/body.ts'
 import { objectJson, sealedError } from '../kit/editing.ts'
-import { body, nodeAt, type Place, positionOf, toolNameOf } from './decode.ts'
+import { body, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
 import { declare, writeOllamaChat } from './write.ts'
 
-export const written = encoder<Place>({
+export const written = encoder<ItemPosition>({
   body,
   writeForeign: writeOllamaChat,
   envelope,
   inserted: (item) => `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${jsonTextOf(item)}}`,
   within,
 })
-
-export const { encode } = written
 
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root, text } = source
@@ -91,7 +89,7 @@ function listSplices(
   text: string,
   node: JsonNode,
   kept: readonly Item[],
-  key: Extract<Place['part'], 'images' | 'tool_calls'>,
+  key: Extract<ItemPosition['part'], 'images' | 'tool_calls'>,
   changes: Members,
 ): Splice[] {
   const list = member(node, key)

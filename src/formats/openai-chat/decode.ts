@@ -16,7 +16,7 @@ export const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
  * Where an item stands in its message. One assistant message keeps its text, calls and reasoning in different members, and
  * vendors keep the same reasoning in several at once.
  */
-export interface Place extends Position {
+export interface ItemPosition extends Position {
   readonly shape: 'message' | 'fields' | 'part' | 'call'
   /** Members that hold it, for `fields`. */
   readonly keys: readonly string[]
@@ -28,7 +28,7 @@ const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', '
 const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
 
 /** This wire's bodies, read. */
-export const body = decoder<Place>({
+export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: MARK_KEYS,
   listPath: () => ['messages'],
@@ -46,7 +46,7 @@ export const body = decoder<Place>({
   readSettings,
 })
 
-export const { positionOf, nodeAt, decode } = body
+export const { positionOf, nodeAt } = body
 
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
 
@@ -149,7 +149,7 @@ function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
 function readMessage(reader: Reader, message: Fields, index: number): Item[] {
   const role = message['role']
   if (typeof role !== 'string') throw badInput(FORMAT, `messages[${index}].role`, 'a string')
-  const whole: Place = { message: index, shape: 'message', keys: [], index: 0 }
+  const whole: ItemPosition = { message: index, shape: 'message', keys: [], index: 0 }
   if (role === 'tool' || role === 'function') return [item(0, 'tool', readResult(message, reader.toolNames), whole)]
   if (role !== 'user' && role !== 'assistant' && !isInstructionRole(role)) {
     return [item(0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true }, whole)]
@@ -172,18 +172,19 @@ function readMessage(reader: Reader, message: Fields, index: number): Item[] {
 
 interface Found {
   readonly core: ItemCore
-  readonly place: Place
+  readonly place: ItemPosition
 }
 
 const CONTENT = ['content']
 
-const contentPlace = (message: number): Place => ({ message, shape: 'fields', keys: CONTENT, index: 0 })
+const contentPlace = (message: number): ItemPosition => ({ message, shape: 'fields', keys: CONTENT, index: 0 })
 
 const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
 
-const item = (at: number, role: Role, core: ItemCore, place: Place): Item => placedItem(FORMAT, place, at, role, core)
+const item = (at: number, role: Role, core: ItemCore, place: ItemPosition): Item =>
+  placedItem(FORMAT, place, at, role, core)
 
-const rawAt = ({ text, root }: Reader, place: Place): string => rawText(text, nodeAt(root, place))
+const rawAt = ({ text, root }: Reader, place: ItemPosition): string => rawText(text, nodeAt(root, place))
 
 function readContent(reader: Reader, message: Fields, index: number, role: Role, found: Found[]): void {
   const content = message['content']
@@ -195,7 +196,7 @@ function readContent(reader: Reader, message: Fields, index: number, role: Role,
   const path = `messages[${index}].content`
   if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string, an array or null')
   for (const [at, part] of objectsIn(content, FORMAT, path).entries()) {
-    const place: Place = { message: index, shape: 'part', keys: [], index: at }
+    const place: ItemPosition = { message: index, shape: 'part', keys: [], index: at }
     found.push({ core: readPart(part, role, () => rawAt(reader, place)), place })
   }
 }
@@ -209,7 +210,7 @@ function readReasoningFields(message: Fields, index: number, found: Found[]): vo
 
 /** What an assistant message says beside its content. */
 function readAnswerFields(reader: Reader, message: Fields, index: number, found: Found[]): void {
-  const field = (key: string): Place => ({ message: index, shape: 'fields', keys: [key], index: 0 })
+  const field = (key: string): ItemPosition => ({ message: index, shape: 'fields', keys: [key], index: 0 })
   const refusal = stringOf(message['refusal'])
   if (refusal) found.push({ core: { kind: 'assistant', text: refusal }, place: field('refusal') })
   const audio = recordOf(message['audio'])
@@ -222,7 +223,7 @@ function readAnswerFields(reader: Reader, message: Fields, index: number, found:
   const path = `messages[${index}].tool_calls`
   if (!Array.isArray(calls)) throw badInput(FORMAT, path, 'an array')
   for (const [at, call] of objectsIn(calls, FORMAT, path).entries()) {
-    const place: Place = { message: index, shape: 'call', keys: [], index: at }
+    const place: ItemPosition = { message: index, shape: 'call', keys: [], index: at }
     const core = readCall(call, () => rawArguments(reader, member(nodeAt(reader.root, place), 'function')))
     if (core.callId !== undefined && core.toolName !== undefined) reader.toolNames.set(core.callId, core.toolName)
     found.push({ core, place })

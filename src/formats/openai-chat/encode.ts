@@ -23,10 +23,10 @@ import {
   sealedError,
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { body, MARK_KEYS, nodeAt, type Place, positionOf, toolNameOf } from './decode.ts'
+import { body, MARK_KEYS, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
 import { capKey, declare, writeOpenaiChat } from './write.ts'
 
-export const written = encoder<Place>({
+export const written = encoder<ItemPosition>({
   body,
   writeForeign: writeOpenaiChat,
   envelope,
@@ -36,8 +36,6 @@ export const written = encoder<Place>({
   mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true,
   merge,
 })
-
-export const { encode } = written
 
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source

@@ -68,7 +68,7 @@ const ollama: Endpoint = {
   modelVariable: 'OLLAMA_MODEL',
   owns: () => false,
   ownsPath: () => false,
-  // It cuts what does not fit without a word, and 4,096 is what it gives a model when nobody says otherwise.
+  // It cuts what does not fit without a word, and 4,096 is what it gives a model by default.
   window: (env) => Number(env['OLLAMA_CONTEXT_LENGTH'] || 4_096),
   base(env, baseUrl) {
     const host = env['OLLAMA_HOST'] || '127.0.0.1:11434'

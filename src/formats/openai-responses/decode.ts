@@ -13,7 +13,7 @@ export const FORMAT = 'openai-responses'
  * Where an item stands: a whole element of `input`, a part of a message's content, the string that is a message's whole
  * content, or the string that is the whole input.
  */
-export interface Place extends Position {
+export interface ItemPosition extends Position {
   readonly shape: 'item' | 'part' | 'content' | 'input'
 }
 
@@ -25,7 +25,7 @@ export function typeOf(fields: Fields): string {
 }
 
 /** This wire's bodies, read. */
-export const body = decoder<Place>({
+export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: ['prompt_cache_breakpoint'],
   listPath: () => ['input'],
@@ -45,7 +45,7 @@ export const body = decoder<Place>({
   readSettings,
 })
 
-export const { positionOf, nodeAt, decode } = body
+export const { positionOf, nodeAt } = body
 
 export type RoledCore = ItemCore & Pick<Item, 'role'>
 
@@ -234,12 +234,13 @@ function readHead({ text, root }: Reader, { instructions }: Fields): Item[] {
   return [{ id: 'instructions', kind: 'instruction', role: 'system', text: words, message: -1 }]
 }
 
-const placed = (at: number, core: RoledCore, place: Place): Item => placedItem(FORMAT, place, at, core.role, core)
+const placed = (at: number, core: RoledCore, place: ItemPosition): Item =>
+  placedItem(FORMAT, place, at, core.role, core)
 
 function readElement(reader: Reader, fields: Fields, index: number): Item[] {
   const { text, root, toolNames } = reader
   if (typeOf(fields) === 'message') return readMessage(reader, fields, index)
-  const place: Place = { shape: 'item', message: index, index: 0 }
+  const place: ItemPosition = { shape: 'item', message: index, index: 0 }
   const core = readItem(fields, (key) => {
     const node = nodeAt(root, place)
     const found = key === undefined ? node : member(node, key)
@@ -254,7 +255,7 @@ function readElement(reader: Reader, fields: Fields, index: number): Item[] {
 function readMessage({ text, root }: Reader, fields: Fields, index: number): Item[] {
   const path = `input[${index}].content`
   const role = roleOf(fields['role'])
-  const whole: Place = { shape: 'item', message: index, index: 0 }
+  const whole: ItemPosition = { shape: 'item', message: index, index: 0 }
   if (role === undefined) {
     return [placed(0, { kind: 'opaque', role: 'user', text: rawText(text, nodeAt(root, whole)), sealed: true }, whole)]
   }
@@ -265,7 +266,7 @@ function readMessage({ text, root }: Reader, fields: Fields, index: number): Ite
   // A message that says nothing is still there: one item stands for it, so that it can be dropped.
   if (content.length === 0) return [placed(0, say(''), whole)]
   return objectsIn(content, FORMAT, path).map((part, at) => {
-    const place: Place = { shape: 'part', message: index, index: at }
+    const place: ItemPosition = { shape: 'part', message: index, index: at }
     return placed(
       at,
       readPart(part, role, () => rawText(text, nodeAt(root, place))),

@@ -18,10 +18,10 @@ import {
 } from '../kit/body.ts'
 import { type CacheMark, groupByMessage, markJson, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { body, nodeAt, type Place, positionOf, toolNameOf, typeOf } from './decode.ts'
+import { body, nodeAt, type ItemPosition, positionOf, toolNameOf, typeOf } from './decode.ts'
 import { declare, writeOpenaiResponses } from './write.ts'
 
-export const written = encoder<Place>({
+export const written = encoder<ItemPosition>({
   body,
   writeForeign: writeOpenaiResponses,
   envelope,
@@ -38,8 +38,6 @@ export const written = encoder<Place>({
   mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true && item.role !== 'assistant',
   writeText: stringInputSplices,
 })
-
-export const { encode } = written
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
 function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splice {
@@ -194,7 +192,7 @@ function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
   if (items.length === 0 && (list === undefined || list.value === null)) return []
   const messages = groupByMessage(items, (item) => positionOf(item) !== undefined).map((message) => {
     if (message.own === undefined)
-      return 'restored' in message ? writeRestored(encode, message.restored) : writeMessage(message.inserted)
+      return 'restored' in message ? writeRestored(written.encode, message.restored) : writeMessage(message.inserted)
     const [item] = message.kept
     return item?.edited === true ? writeMessage(item) : `{"role":"user","content":${rawText(source.text, list!)}}`
   })

@@ -151,7 +151,7 @@ const isAboutElse = ({ status, codes }: ErrorWords): boolean =>
 
 /** A validator's words in front of the value that it complains about. */
 const COMPLAINT = /validation error|input_value=|(?:messages|contents|input)[.[]\d+|invalid value for|not allowed/i
-/** Wordings of vendors begin their message, or stand behind a short name of whoever passes them on. */
+/** Wordings of vendors begin their message, or stand behind the short name of a gateway. */
 const MOST_IN_FRONT = 200
 
 /** Validators quote what they complain about, and a page that an agent has read may hold any vendor's wording. */

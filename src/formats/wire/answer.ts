@@ -57,7 +57,7 @@ export interface Answers {
 /** Writes answers of one wire, whole or while they grow. Parts come one after another and are numbered from 0. */
 export interface AnswerWriter {
   whole(head: AnswerHead, end: AnswerEnd): Fields
-  /** Whether this wire's clients can be shown such a part; thinking that nobody signed is refused when it comes back. */
+  /** Whether this wire's clients can be shown such a part; thinking without a signature is refused when it comes back. */
   shows(kind: AnswerPart['kind']): boolean
   begin(head: AnswerHead): readonly StreamEvent[]
   open(head: AnswerHead, part: AnswerPart, index: number): readonly StreamEvent[]

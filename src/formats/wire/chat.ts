@@ -61,7 +61,7 @@ export function runsOf(entries: readonly Entry[]): readonly (readonly Entry[])[]
   return runs
 }
 
-/** Nobody knows: the process may have been killed before the call, in the middle of it, or between its end and our note of it. */
+/** It cannot be known: the process may have been killed before the call, in the middle of it, or between its end and our note of it. */
 const UNKNOWN =
   'No result was kept: the session was interrupted. Whether this ran, and how far, is not known; check before doing it again.'
 
@@ -78,7 +78,7 @@ export function withAnswers(entries: readonly Entry[]): readonly Entry[] {
   }
   for (const entry of entries) {
     if (entry.type === 'result') {
-      // A result that nobody asked for cannot be sent.
+      // A result without its call cannot be sent.
       if (!open.some(({ id }) => id === entry.callId)) continue
       open = open.filter(({ id }) => id !== entry.callId)
       whole.push(entry)

@@ -33,7 +33,7 @@ export interface Endpoint {
   /** The query parameter that may hold one. */
   readonly credentialQuery?: string
   readonly modelVariable: string
-  /** Asked where nobody names a model; absent where nobody can know. */
+  /** Asked where no model is named; absent where there is no default. */
   readonly model?: string
   /** Whether a model by this name is this vendor's. */
   owns(model: string): boolean

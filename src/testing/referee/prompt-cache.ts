@@ -44,7 +44,7 @@ export function createPromptCache(rule: CacheRule) {
 
   const put = (hash: string, ttlMs: number, now: number): void => {
     const kept = live(hash, now)
-    // Whoever wrote it for an hour keeps the hour, also when it is read with a shorter mark.
+    // An entry written for an hour keeps the hour, also when it is read with a shorter mark.
     const longest = Math.max(ttlMs, kept?.ttlMs ?? 0)
     entries.set(hash, { expires: now + longest, ttlMs: longest })
   }

@@ -32,13 +32,13 @@ class ConnectionCut extends Error {
 }
 
 // oxlint-disable-next-line typescript/require-await -- the body of a response is asynchronous for all senders
-export async function* sendBytes(text: string, cut = false): AsyncGenerator<Uint8Array> {
+async function* sendBytes(text: string, cut = false): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text)
   yield cut ? bytes.subarray(0, bytes.length >> 1) : bytes
   if (cut) throw new ConnectionCut()
 }
 
-export interface EventStream {
+interface EventStream {
   readonly options: Pick<RefereeOptions, 'chunkBytes' | 'keepAliveEvery' | 'pace' | 'seed'>
   readonly events: readonly StreamEvent[]
   readonly fault: Fault | undefined
@@ -48,7 +48,7 @@ export interface EventStream {
 }
 
 /** Sends events one by one, with the faults that a stream can have. */
-export async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Array> {
+async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Array> {
   const { events, fault } = stream
   const { chunkBytes, keepAliveEvery, pace, seed = 1 } = stream.options
   const faultAt =
@@ -88,7 +88,7 @@ function splitter(chunkBytes: number | undefined, seed: number): (text: string) 
 }
 
 /** Never answers; ends when the client gives up or the referee closes. */
-export function hang(closed: AbortSignal, client?: AbortSignal): Promise<RefereeResponse> {
+function hang(closed: AbortSignal, client?: AbortSignal): Promise<RefereeResponse> {
   return new Promise((_resolve, reject) => {
     const giveUp = (): void => reject(new ConnectionCut())
     for (const signal of [closed, ...(client === undefined ? [] : [client])]) {
@@ -252,7 +252,7 @@ function failureOf(dialect: Dialect, violation: Violation): Failure {
   }
 }
 
-/** A strict fake provider: refuses what the real one refuses, counts with a tokenizer nobody sees, and keeps a log. */
+/** A strict fake provider: refuses what the real one refuses, counts with a hidden tokenizer, and keeps a log. */
 export interface Referee {
   readonly wire: RefereeOptions['wire']
   handle(request: RefereeRequest): Promise<RefereeResponse>

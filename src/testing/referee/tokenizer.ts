@@ -1,4 +1,4 @@
-/** The provider's own count. Whoever is tested against a referee never sees it. */
+/** The provider's own count. A client under test never sees it. */
 export type HiddenTokenizer = (text: string) => number
 
 export type ContentClass = 'prose' | 'code' | 'json' | 'log' | 'cjk' | 'encoded'
