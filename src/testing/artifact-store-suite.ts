@@ -20,9 +20,9 @@ export interface ArtifactStoreCase {
   readonly run: (makeStore: MakeArtifactStore) => Promise<void>
 }
 
-export type Body = (store: ArtifactStore, clock: TestClock, again: () => Promise<ArtifactStore>) => Promise<void>
+type Body = (store: ArtifactStore, clock: TestClock, again: () => Promise<ArtifactStore>) => Promise<void>
 
-export interface TestClock extends Clock {
+interface TestClock extends Clock {
   advance(ms: number): void
 }
 
@@ -31,7 +31,7 @@ const QUOTA_BYTES = 1000
 
 let spaces = 0
 
-export function caseOf(name: string, body: Body, quotaBytes?: number): ArtifactStoreCase {
+function caseOf(name: string, body: Body, quotaBytes?: number): ArtifactStoreCase {
   return {
     name,
     async run(makeStore) {
@@ -50,7 +50,7 @@ export function caseOf(name: string, body: Body, quotaBytes?: number): ArtifactS
   }
 }
 
-export async function putMany(store: ArtifactStore, clock: TestClock, count: number): Promise<string[]> {
+async function putMany(store: ArtifactStore, clock: TestClock, count: number): Promise<string[]> {
   const handles: string[] = []
   for (let i = 0; i < count; i++) {
     clock.advance(SECOND)
@@ -60,7 +60,7 @@ export async function putMany(store: ArtifactStore, clock: TestClock, count: num
 }
 
 /** Drivers may answer with a Buffer or a plain array; the bytes are what counts. */
-export async function assertReads(
+async function assertReads(
   store: ArtifactStore,
   tenant: string,
   handle: string,
@@ -70,14 +70,14 @@ export async function assertReads(
   assert.deepEqual(Buffer.from(present(await store.read(tenant, handle))), Buffer.from(bytes), message)
 }
 
-export async function rejectsWith(code: ErrorCode, promise: Promise<unknown>): Promise<void> {
+async function rejectsWith(code: ErrorCode, promise: Promise<unknown>): Promise<void> {
   await assert.rejects(
     promise,
     (error) => isPlimsollError(error, code) || assert.fail(`expected ${code}, got ${String(error)}`),
   )
 }
 
-export function present<T>(value: T | undefined): T {
+function present<T>(value: T | undefined): T {
   assert.notEqual(value, undefined)
   return value as T
 }
@@ -86,7 +86,7 @@ const text = (content: string): Uint8Array => new TextEncoder().encode(content)
 const everyByte = (): Uint8Array => Uint8Array.from({ length: 256 }, (_, i) => i)
 
 /** The same for the same length in every run: a failure can be looked at again. */
-export function randomBytes(length: number): Uint8Array {
+function randomBytes(length: number): Uint8Array {
   let state = length + 1
   return Uint8Array.from({ length }, () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
