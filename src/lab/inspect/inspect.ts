@@ -83,7 +83,7 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
     },
     growth,
     composition: compositionOf(source, pieces, growth.points, options),
-    savings: savingsOf(pieces, repeats, options),
+    savings: savingsOf(pieces, options),
     ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
     ...(usages.length > 0 && options.price !== undefined && { costUsd: costOf(source, options.price) }),
     withoutUsage: source.calls.length - usages.length,

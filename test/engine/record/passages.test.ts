@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  chooseExcerpts,
-  renderExcerpt,
-  type ExcerptSource,
-} from '../../../src/engine/epoch/record/excerpts/excerpts.ts'
-import { passagesOf } from '../../../src/engine/epoch/record/excerpts/passages.ts'
+import { chooseExcerpts, renderExcerpt, type ExcerptSource } from '../../../src/engine/epoch/record/excerpts.ts'
+import { passagesOf } from '../../../src/engine/epoch/record/excerpts.ts'
 
 const FUNCTION = (name: string): string[] => [
   `export function ${name}(input: string): string {`,

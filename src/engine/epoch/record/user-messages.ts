@@ -2,9 +2,8 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { headTail } from '../../intake/head-tail.ts'
 import { cutHead } from '../../intake/text.ts'
-import type { Draft, StoredText } from '../cascade/draft.ts'
+import { levelWithin, type Draft, type StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
-import { levelWithin } from './level.ts'
 
 export interface UserMessages {
   readonly text: string
