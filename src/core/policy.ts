@@ -9,7 +9,7 @@ export interface Policy {
   readonly water: WaterRule
   /** A preset's own functions, of the type `Design` in `engine/presets/design.ts`. The core carries them and never calls them. @default none */
   readonly design?: object
-  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  /** Upper bounds are multiplied by this on models that no catalogue knows and no answer has measured. @default 1 */
   readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule

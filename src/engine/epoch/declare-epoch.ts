@@ -56,7 +56,7 @@ async function planAndClaim(
       deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
       cause.alongside?.(),
     ])
-    // Whoever was first on this history had more room than we have.
+    // The first to compact this history had more room than we have.
     if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
     return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
   }

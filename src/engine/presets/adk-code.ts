@@ -19,7 +19,7 @@ import { plainMeter, type Design, type DesignView } from './design.ts'
 import { ADDRESS_BYTES, CAUTION, utf8Length, type Guarded, type LoadEstimator } from './shared.ts'
 
 /** Above either a result is large. */
-export const ADK_CODE_TRIGGERS = { bytes: 10_240, lines: 256 }
+const ADK_CODE_TRIGGERS = { bytes: 10_240, lines: 256 }
 
 export interface AdkCodeOptions {
   /** @default 128 */

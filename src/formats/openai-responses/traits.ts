@@ -6,8 +6,6 @@ const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|se
 export const traits: WireTraits = {
   promptFraming: 'items',
   windowHoldsAnswer: true,
-  // A call without the reasoning item that led to it is refused.
-  mayStrip: () => false,
   staleThinkingHeaders: {},
   keepsAnswers: true,
   compactsHistory: (endpoint) => endpoint === undefined || COMPACTING.test(endpoint),

@@ -99,7 +99,7 @@ interface Fold extends Proposal {
   readonly saved: number
   /** Tokens that the record might have had. */
   readonly measure: number
-  /** Tokens of the budget that nobody needs. */
+  /** Tokens of the budget that are not used. */
   readonly unused: number
 }
 

@@ -65,7 +65,7 @@ export async function squeeze(
   const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
   const textResults = textResultsIn(draft.items)
   const isWords = (item: Item): boolean => item.kind === 'user' && !textResults.has(item)
-  // A call that waits for its answer is still to be read by whoever runs it.
+  // A call that waits for its answer is still to be read by the client that runs it.
   const pending = new Set(draft.turns.pending)
   const groups: Readonly<Record<Group, readonly Candidate[]>> = {
     texts: largest.filter(({ item }) => canShorten(item) && !isWords(item)),

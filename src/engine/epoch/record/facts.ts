@@ -137,20 +137,20 @@ export function ranCommands(items: readonly Item[], calls: CallReader = callRead
     const before = ran.get(command)
     const fixed = exit === 0 ? (before?.error ?? before?.fixed) : undefined
     ran.delete(command)
-    ran.set(command, { command, exit, ...(error !== undefined && { error }), ...(fixed !== undefined && { fixed }) })
+    ran.set(command, { command, exit, error, fixed })
   }
   return [...ran.values()]
 }
 
 /** How a result says that its command ended. The end of a long output says it, so it is looked at first. */
-export function exitOf({ text, isError }: Item, pattern = EXIT): number | undefined {
+function exitOf({ text, isError }: Item, pattern = EXIT): number | undefined {
   const found = pattern.exec(text.slice(-400)) ?? pattern.exec(text.slice(0, 400))
   if (found !== null) return Number(found[1])
   return isError === true ? 1 : undefined
 }
 
 /** The last line that speaks of an error: what came before it was on the way there. */
-export function errorLineOf(text: string): string | undefined {
+function errorLineOf(text: string): string | undefined {
   const lines = text.slice(-4_000).split('\n')
   return lines
     .findLast((line) => ERROR_LINE.test(line) && !EXIT.test(line))
@@ -214,7 +214,7 @@ export function planStateOf(items: readonly Item[], calls: CallReader = callRead
     } else if (isPlanProse(tool, input)) prose = String(input['plan'])
   }
   const all = [...list, ...tasks.values()].filter(({ status }) => status !== 'dropped')
-  return { items: all, ...(prose !== undefined && { prose }) }
+  return { items: all, prose }
 }
 
 /** Whether a call does nothing but keep a plan: the state stands for all of them. */

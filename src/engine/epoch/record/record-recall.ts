@@ -49,7 +49,7 @@ function recordRecall(taken: readonly Item[], view: readonly Item[]): RecordReca
   }
 }
 
-/** Of a message that is longer than twice this, its beginning and its end: somebody pasted a file. */
+/** Of a message that is longer than twice this, its beginning and its end: it is a pasted file. */
 const MOST_CHARACTERS = 128 * 1024
 /** More lines are told from as many of them, evenly. */
 const MOST_LINES = 5_000

@@ -134,7 +134,7 @@ const UNSPACED =
 const HUMP = /(\p{Ll})(\p{Lu})/gu
 
 /** What texts speak of: the beginnings of their words, names taken apart, without what every text says. */
-export function termsOf(texts: readonly string[]): Set<string> {
+function termsOf(texts: readonly string[]): Set<string> {
   const terms = new Set<string>()
   for (const text of texts) {
     for (const [run] of text.matchAll(UNSPACED)) for (let i = 1; i < run.length; i++) terms.add(run.slice(i - 1, i + 1))

@@ -15,16 +15,16 @@ export const SUMMARY_TIME_MS = 30_000
 const CALLS = 3
 
 export interface SummaryWriter {
-  /** Whether `fulfil` has anything to ask and anybody to ask it. */
+  /** Whether `fulfil` has anything to ask, and a model to ask. */
   wouldAsk(proposal: Proposal): boolean
   /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
   fulfil(proposal: Proposal, fits: (proposal: Proposal) => boolean): Promise<Proposal>
 }
 
 export interface WriterOptions {
-  /** The view that the provider's cache knows; without it nobody is asked in band. */
+  /** The view that the provider's cache knows; without it no model is asked in band. */
   readonly before?: View
-  /** Nobody is asked at all. */
+  /** No model is asked at all. */
   readonly modelFree?: boolean
   /** Ends the work early. */
   readonly signal?: AbortSignal
@@ -147,7 +147,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
       for (const ask of hasModel ? (proposal.asks ?? []) : []) {
         // What would not fit without a word of it is not worth a call.
         if (!fits(withText(written, ask.text, ''))) continue
-        // Stored before anybody is asked: whatever becomes of the model's words, what code wrote can be read.
+        // Stored before a model is asked, so that what code wrote can be read even if the model's words take its place.
         if (options.log === undefined) await storeTexts(deps, branch, [{ text: ask.text }])
         await write(ask, (text) => {
           const candidate = withText(written, ask.text, text)

@@ -9,7 +9,7 @@ import type { GuardCut, Guarded } from '../shared.ts'
 import { handleLargePayload } from './large-payload.ts'
 
 /** The document's numbers. */
-export const SRE_GUARD_DEFAULTS = { maxChars: 200_000, maxItems: 500, previewChars: 100_000 } as const
+const SRE_GUARD_DEFAULTS = { maxChars: 200_000, maxItems: 500, previewChars: 100_000 } as const
 
 /** AutoSRE's safety net behind its payload handler. */
 export interface SreGuardOptions {

@@ -138,7 +138,7 @@ type DescribeResult = Draft['describeResult']
 const LIMITS = { user: 200, assistant: 150, other: 100, output: 200, error: 100, finding: 100 } as const
 
 /** One line per event of an investigation, then what was found. */
-export function narrative(items: readonly Item[], describe: DescribeResult): string[] {
+function narrative(items: readonly Item[], describe: DescribeResult): string[] {
   const lines = items.map((item) => lineOf(item, describe)).filter((line) => line !== undefined)
   const findings = items.flatMap((item) => (item.kind === 'result' ? findingsIn(item) : []))
   return findings.length === 0 ? lines : [...lines, 'Key findings:', ...findings.slice(-10).map((one) => `- ${one}`)]

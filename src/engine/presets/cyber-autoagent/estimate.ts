@@ -86,7 +86,7 @@ function failed(level: 'warning' | 'error', message: string, onEvent: (event: Ev
 }
 
 /** A line of the design's log; people who ran it search for the words. */
-export const line = (level: 'info' | 'warning' | 'error', message: string): EventBody => ({
+const line = (level: 'info' | 'warning' | 'error', message: string): EventBody => ({
   type: 'warning',
   topic: 'cyber-autoagent',
   level,
