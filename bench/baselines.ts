@@ -1,19 +1,15 @@
 /** Measures simple managers on recorded sessions. Shared by the printed table and by the test that holds its figures. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-
 import type { PriceModel } from '../src/core/price.ts'
 import { RecallIndex } from '../src/lab/replay/recall.ts'
-import { SessionPricer } from '../src/lab/replay/session-price.ts'
-import type { SentPiece } from '../src/lab/replay/session-price.ts'
+import { SessionPricer, type SentPiece } from '../src/lab/replay/session-price.ts'
 import { readableText } from '../src/lab/replay/source.ts'
-import { RecallTally } from '../src/lab/replay/tally.ts'
-import type { Recall } from '../src/lab/replay/tally.ts'
+import { RecallTally, type Recall } from '../src/lab/replay/tally.ts'
 import { codecs } from '../src/formats/registry.ts'
 import { loadFile } from '../src/lab/transcripts/load.ts'
 import type { LoadOptions, Part, Recording } from '../src/lab/transcripts/recording.ts'
-import { tokensOf } from './simple-managers.ts'
-import type { Manager, Message, Shown } from './simple-managers.ts'
+import { tokensOf, type Manager, type Message, type Shown } from './simple-managers.ts'
 
 export const SONNET_4_5: PriceModel = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, caching: 'marks' }
 

@@ -10,9 +10,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-
-import { byCharacters, loadSessions, measure } from './baselines.ts'
-import type { Figures } from './baselines.ts'
+import { byCharacters, loadSessions, measure, type Figures } from './baselines.ts'
 import { MANAGERS } from './simple-managers.ts'
 
 const REFERENCE: Readonly<Record<string, Readonly<Record<number, string>>>> = {

@@ -2,7 +2,7 @@ import type { EventBody } from '../core/events.ts'
 import type { Policy } from '../core/policy.ts'
 import { amendedCatalogue } from '../drivers/catalogue/amended.ts'
 import type { EngineDeps } from '../engine/deps.ts'
-import { designNamed } from '../engine/presets/designs.ts'
+import { checkSteps, designOf } from '../engine/presets/design.ts'
 import type { BudgetBook } from '../engine/spending/budget-book.ts'
 import type { Budget } from '../meter/index.ts'
 import type { OpenTokenizers } from './open/tokenizers.ts'
@@ -44,7 +44,8 @@ export interface UnderPolicy {
 
 /** The engine's parts as a policy wants them. */
 export async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): Promise<EngineDeps> {
-  const { estimator, tokenBudget } = policy
+  checkSteps(policy)
+  const { estimator = {}, tokenBudget } = policy
   const deps = withPrices(withWindow(all, given.window), policy.prices)
   const policyBudgets = tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
   const common: EngineDeps = {
@@ -53,10 +54,11 @@ export async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPol
     ...((policyBudgets !== undefined || given.isLimited) && { budgets: given.book }),
     ...(policyBudgets !== undefined && { policyBudgets }),
   }
-  if (estimator === undefined) return common
+  const { meter } = designOf(policy)
+  if (meter === undefined) return common
   const tokenizerOf = await given.tokenizers.ofDesign(Object.values(estimator.tokenizers ?? {}))
   const { onEvent } = given
-  const own = designNamed(estimator.design).meter(deps.meter, estimator, { tokenizerOf, onEvent })
+  const own = meter(deps.meter, estimator, { tokenizerOf, onEvent })
   return { ...common, meter: { ...deps.meter, ...own } }
 }
 

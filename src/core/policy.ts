@@ -2,18 +2,22 @@ import type { PriceModel } from './price.ts'
 
 /**
  * A policy is data: which steps run in which order, with which numbers. The engine interprets it; nothing here runs.
- * Shares are of the limit (window - buffer - output reserve), not of the window.
+ * Shares are of the limit (window - buffer - output reserve), not of the window. A preset adds `design`, the few functions that are its own.
  */
 export interface Policy {
   readonly name: string
   readonly water: WaterRule
-  /** Upper bounds are multiplied by this on models that nobody knows or has measured. @default 1 */
+  /** A preset's own functions, of the type `Design` in `engine/presets/design.ts`. The core carries them and never calls them. @default none */
+  readonly design?: object
+  /** Upper bounds are multiplied by this on models that no catalogue knows and no answer has measured. @default 1 */
   readonly caution?: number
   readonly buffer: BufferRule
   readonly intake: IntakeRule
   /** Tried in order until the load is at low water; an epoch is the sum of what they propose. */
   readonly cascade: readonly CascadeStep[]
-  /** Whose arithmetic decides when. What may leave is decided by the larger of it and the meter's own. @default the meter's own */
+  /** Lets the provider manage the history itself. @default only for histories that it holds anyway */
+  readonly native?: NativeRule
+  /** Numbers of the preset's own token estimate. @default the preset's */
   readonly estimator?: EstimatorRule
   /** The window of models that the catalogue does not know. @default the catalogue's */
   readonly defaultWindow?: number
@@ -27,8 +31,6 @@ export interface Policy {
   readonly prices?: Readonly<Record<string, PriceModel>>
   /** Tools that a request keeps when its declarations alone make it too large; before a closing turn is forced. @default all */
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
-  /** Writes the design's debug topics as events. @default false */
-  readonly debug?: boolean
   /** Nothing above this share of the window leaves, on any wire. @default the limit alone */
   readonly stop?: number
   /** What is held back for the answer. @default 'request' */
@@ -72,13 +74,10 @@ export interface SummaryRule {
   readonly backgroundFrom?: number
 }
 
-/** The formula of a source design, with the numbers that its document leaves open. */
+/** Numbers of a preset's own estimate. */
 export interface EstimatorRule {
-  readonly design: string
   /** contextguard: what the heuristic is multiplied by until usage is known. @default 2.5 */
   readonly defaultFactor?: number
-  /** contextguard: bounds of the learned factor. @default [1, 5] */
-  readonly clamp?: readonly [low: number, high: number]
   /** ai-agent: tokenizer ids by model; `*` for all others. @default none: characters / 4 */
   readonly tokenizers?: Readonly<Record<string, string>>
 }
@@ -95,7 +94,10 @@ export interface LowerOutputRule {
   readonly minShare: number
 }
 
-/** Reduction starts when the load's upper bound is above `high * limit`, and aims at `low * limit`. */
+/**
+ * Reduction starts when the load is above `high * limit`, and aims at `low * limit`. The load is a preset's own estimate, where it has one, else our
+ * upper bound.
+ */
 export interface WaterRule {
   readonly high: number
   readonly low: number
@@ -103,8 +105,6 @@ export interface WaterRule {
   readonly warn: number
   /** An unforced epoch waits until this share of the limit has come in since the last one, so that it cannot repeat in vain. */
   readonly rest: number
-  /** What the shares are of. @default 'limit' */
-  readonly of?: 'limit' | 'window'
   /**
    * `history`: low water is a share of what instructions and tools leave of the limit, on top of them; else a long prompt would leave
    * no room for what a reduction keeps. @default 'whole'
@@ -118,18 +118,6 @@ export interface WaterRule {
   /** High water is never above this many tokens, low water never above that many. */
   readonly highTokens?: number
   readonly lowTokens?: number
-  /** High water as a distance below the window: fixed for windows from `from` on, a share of smaller ones. Wins over `high`. */
-  readonly margin?: { readonly from: number; readonly tokens: number; readonly share: number }
-  /** Reduction starts at exactly high water, not only above it. @default false */
-  readonly inclusive?: boolean
-  /** Which number is held against high water: the upper bound, or the estimate itself. @default 'high' */
-  readonly by?: 'high' | 'tokens'
-  /** Reduction also starts from this many messages on, however small. */
-  readonly messages?: number
-  /** Which messages count: all in view, or those behind the newest summary. @default 'start' */
-  readonly messagesSince?: 'start' | 'summary'
-  /** Shares are higher by this much when the last answer was served from the prompt cache. @default 0 */
-  readonly cacheRelax?: number
 }
 
 /** `fraction` of the window, at least `min`, at most `max` tokens. */
@@ -145,7 +133,7 @@ export interface IntakeRule {
   readonly maxShare: number
   /** What such a preview may take, as a share of the limit. */
   readonly previewShare: number
-  /** The guard of a source design: its triggers, its way to shorten, its markers. The shares above still hold as the upper bound. */
+  /** When the preset's own guard shortens a result. The shares above still hold as the upper bound. */
   readonly guard?: GuardRule
   /** What results may take together. @default no bound */
   readonly budget?: ToolBudgetRule
@@ -174,67 +162,51 @@ export interface ToolBudgetRule extends TokenLimits {
 }
 
 export interface GuardRule {
-  readonly design: string
   /** Above any of these a result is large. Absent numbers do not count. */
   readonly items?: number
   readonly chars?: number
   readonly bytes?: number
   readonly lines?: number
-  /** What is shown of a text that was stored. @default the design's own */
+  /** What is shown of a text that was stored. @default the preset's own */
   readonly shownChars?: number
   /** AutoSRE: analyses large data; false gives three items, their fields and how to work on the rest. @default true */
   readonly sandbox?: boolean
 }
 
-export type CascadeStep =
-  /** Folds old steps into one message, the record (docs/handover.md). The newest steps stay whole. */
-  | {
-      readonly step: 'fold'
-      readonly tailShare: number
-      readonly summaryShare: number
-      /** Share of that message for a model's own account, where there is a model. The rest is code's, facts first. @default 0 */
-      readonly modelShare?: number
-    }
-  /**
-   * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
-   * (default 1) and goes down to the share `to`, or so far that 5 % of the room to work in is free: shortening what the model is about to read hurts.
-   */
-  | {
-      readonly step: 'squeeze'
-      readonly floorTokens: number
-      readonly above?: number
-      readonly to?: number
-      /** Both shares come to at most so many tokens. */
-      readonly tokens?: number
-      /** Histories with fewer items are left alone. @default 0 */
-      readonly minimum?: number
-    }
-  | NativeStep
-  | StripStep
-  | CollapseStep
-  | CompressStep
-  | OffloadStep
-  | WindowStep
-  | SummariseStep
-  | EmergencyStep
-  | FinalStep
+/** Steps run in their order. The engine has the first two itself; the rest are done by functions of the preset whose document asks for them. */
+export type CascadeStep = FoldStep | SqueezeStep | OwnStep | FinalStep
 
-/** Which part of the history a step may touch: what stands between the first and the last so many messages. */
-export interface Zones {
-  /** @default 1 */
-  readonly preserveFirst?: number
-  readonly preserveLast: number
-  /** The zones together are at most this share of `window`, by lowering the last one. @default no bound */
-  readonly cap?: { readonly share: number; readonly window: number }
+/** A step that a preset's own function takes, `design.steps`. What stands here are its numbers. */
+export type OwnStep = CompressStep | WindowStep | SummariseStep | EmergencyStep | SqueezeBudgetStep
+
+/** Folds old steps into one message, the record (docs/handover.md). The newest steps stay whole. */
+export interface FoldStep {
+  readonly step: 'fold'
+  /** Share of the limit for the newest steps that stay whole. */
+  readonly tailShare: number
+  /** Share of the limit for the message that stands for the folded ones. */
+  readonly summaryShare: number
+  /** Share of that message for a model's own account, where there is a model. The rest is code's, facts first. @default 0 */
+  readonly modelShare?: number
 }
 
 /**
- * Lets the provider manage the history itself, on Anthropic and OpenAI Responses, as shares of the limit; requests of clients that ask for
- * it themselves stay as they are. In the cascade it takes out what stands before the provider's newest compaction, which the
- * provider no longer reads; the compaction itself is sealed and stays.
+ * Shows the largest items that are left as preview + handle, down to `floorTokens` each. It acts above the share `above` of the limit
+ * (default 1) and goes down to the share `to`, or so far that 5 % of the room to work in is free: shortening what the model is about to read hurts.
  */
-export interface NativeStep {
-  readonly step: 'native'
+export interface SqueezeStep {
+  readonly step: 'squeeze'
+  readonly floorTokens: number
+  readonly above?: number
+  readonly to?: number
+}
+
+/**
+ * The provider's own context management, on Anthropic and OpenAI Responses, as shares of the limit; requests of clients that ask for it themselves stay
+ * as they are. What stands before the provider's newest compaction leaves the request, since the provider no longer reads it; the compaction itself is
+ * sealed and stays.
+ */
+export interface NativeRule {
   /** The provider compacts from here on; Anthropic from 50,000 tokens at the earliest. @default never */
   readonly compactAt?: number
   /** Anthropic clears old tool results from here on. @default never */
@@ -245,22 +217,11 @@ export interface NativeStep {
   readonly keepThinkingTurns?: number
 }
 
-/**
- * Takes reasoning of finished steps out, where the wire takes a turn without it: all of it on Anthropic outside the open step, what is not
- * signed on Gemini, what led to no call on OpenAI chat, nothing on Responses. Where thinking is bound to its prefix, all later blocks
- * leave with the first.
- */
-export interface StripStep {
-  readonly step: 'strip-reasoning'
-  /** Newest finished model turns that keep theirs. @default 0 */
-  readonly keep?: number
-}
-
-/** Old results whose text a newer result repeats give way to a pointer at the newer one. */
-export interface CollapseStep {
-  readonly step: 'collapse-duplicates'
-  /** Smaller results cost less than the pointer. @default 200 */
-  readonly minTokens?: number
+/** Which part of the history a step may touch: what stands between the first and the last so many messages. */
+export interface Zones {
+  /** @default 1 */
+  readonly preserveFirst?: number
+  readonly preserveLast: number
 }
 
 /** Cyber-AutoAgent's layer 1: old results and inputs of at least `fromChars` keep their first `toChars`, JSON its first keys. */
@@ -270,56 +231,27 @@ export interface CompressStep extends Zones {
   readonly toChars: number
 }
 
-/** Old results become a digest of `digestTokens` with their handle. */
-export interface OffloadStep extends Zones {
-  readonly step: 'offload'
-  readonly minTokens: number
-  readonly digestTokens: number
-}
-
-/** Keeps the newest of the history, whole steps only. What goes is archived, and a line says so. */
+/** Cyber-AutoAgent's layer 2: from `size` messages on the oldest go, whole steps only. What goes is archived, and a line says so. */
 export interface WindowStep extends Zones {
   readonly step: 'window'
-  readonly unit: 'messages' | 'items' | 'tokens'
-  /** Acts from this many on. */
   readonly size: number
   /** Goes down to this share of `size`. @default 0.9 */
   readonly target?: number
 }
 
-export type SummaryStyle = 'handover' | 'intent' | 'narrative' | 'record'
-
-/** One message stands for a part of the history: written by a model where there is one, else by code. */
+/** One message stands for a part of the history: written by a model where there is one, else by code. Which part, and how, is the preset's. */
 export interface SummariseStep {
   readonly step: 'summarise'
-  /** `all`; `middle`: between the first message and the tail; a number: the oldest share of the messages. */
-  readonly scope: 'all' | 'middle' | number
-  /** Newest messages or items that stay whole. */
+  /** Newest messages (AutoSRE: events) that stay whole. */
   readonly tail: number
-  /** @default 'messages' */
-  readonly tailUnit?: 'messages' | 'items'
-  /** Less than this many of the tail's unit: nothing happens. @default 0 */
+  /** AutoSRE: shorter histories stay as they are. */
   readonly minimum?: number
-  /** Acts only above this share of the limit. @default 0 */
-  readonly above?: number
-  /**
-   * `estimate`: whether it is needed is told by the design's own estimate of what earlier steps left, against low water or `above` as a share of
-   * the window. @default 'bound', the upper bound
-   */
-  readonly measure?: 'bound' | 'estimate'
-  /** Runs below low water too: for policies that count messages. @default false */
-  readonly always?: boolean
-  /** What the model is asked for, and what code writes in its place. */
-  readonly style: SummaryStyle
-  /** The model is never asked. @default false */
-  readonly modelFree?: boolean
-  /** Tokens of the summary: a share of the window's margin, or of the limit, at most `maxTokens`. */
-  readonly share: { readonly of: 'margin' | 'limit'; readonly value: number }
+  /** Tokens of the summary, beside the preset's own share. */
   readonly maxTokens?: number
-  /** Ends with a message that says how to go on; `quote`: with the newest user message in it. @default none */
-  readonly continuation?: 'quote'
-  /** Facts that code carries through. @default true */
-  readonly facts?: boolean
+  /** Cyber-AutoAgent: the oldest share of the messages, */
+  readonly scope?: number
+  /** above this share of the window. */
+  readonly above?: number
 }
 
 /**
@@ -336,6 +268,14 @@ export interface EmergencyStep {
   readonly bulletChars: number
   /** The brake's own estimate. @default 2.5 */
   readonly charsPerToken?: number
+}
+
+/** AutoSRE's working context: a squeeze that holds histories of at least `minimum` items within so many tokens. */
+export interface SqueezeBudgetStep {
+  readonly step: 'squeeze-budget'
+  readonly tokens: number
+  readonly minimum: number
+  readonly floorTokens: number
 }
 
 /** A request that still does not fit leaves as a closing turn: these tools only, and an instruction to answer now. */

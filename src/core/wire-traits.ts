@@ -1,5 +1,3 @@
-import type { Item } from './item.ts'
-
 /**
  * What stands around the parts of a prompt: messages of a chat, calls and results inside them; `items`: calls and results each alone;
  * `contents`: parts with hardly anything around them.
@@ -11,8 +9,6 @@ export interface WireTraits {
   readonly promptFraming: PromptFraming
   /** The window holds the answer as well as the prompt. */
   readonly windowHoldsAnswer: boolean
-  /** Whether a thought may go while what it led to stays. `besideCalls`: its message has calls. */
-  mayStrip(thought: Item, besideCalls: boolean): boolean
   /** Sent along with `dropStaleThinking`, which the vendor does not know without them. */
   readonly staleThinkingHeaders: Readonly<Record<string, string>>
   /** The provider keeps its answers, and a later request may name one instead of repeating what led to it. */

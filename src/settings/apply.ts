@@ -3,7 +3,7 @@ import { PlimsollError } from '../core/errors.ts'
 import type { ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
 import type { Budget } from '../meter/index.ts'
 import { policyNamed } from '../engine/presets/index.ts'
-import type { Environment } from '../engine/presets/environment.ts'
+import type { Environment } from '../engine/presets/shared.ts'
 import { budgetsOf } from './budgets.ts'
 import type { Config, DefaultsConfig, KnownModel, ModelConfig, Override, SummarizerConfig } from './config.ts'
 
@@ -117,10 +117,9 @@ function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config)
       toolResponseMaxBytes !== undefined && {
         intake: { ...policy.intake, guard: { ...guard, bytes: toolResponseMaxBytes } },
       }),
-    ...(policy.estimator !== undefined &&
-      tokenizers.length > 0 && {
-        estimator: { ...policy.estimator, tokenizers: Object.fromEntries(tokenizers) as Record<string, string> },
-      }),
+    ...(tokenizers.length > 0 && {
+      estimator: { ...policy.estimator, tokenizers: Object.fromEntries(tokenizers) as Record<string, string> },
+    }),
     ...((toolsAllowed !== undefined || toolsDenied !== undefined) && {
       tools: { ...(toolsAllowed && { allow: toolsAllowed }), ...(toolsDenied && { deny: toolsDenied }) },
     }),
@@ -149,7 +148,7 @@ function numbersOf({ contextWindow, contextWindowBufferTokens, maxOutputTokens }
 }
 
 function applyOverride(policy: Policy, override: Override): Policy {
-  const { water, buffer, intake, budget, retention, guard, estimator, steps, summaries, ...numbers } = override
+  const { water, buffer, intake, budget, retention, native, guard, estimator, steps, summaries, ...numbers } = override
   const guarded =
     guard !== undefined && policy.intake.guard !== undefined ? { ...policy.intake.guard, ...guard } : undefined
   return {
@@ -165,7 +164,8 @@ function applyOverride(policy: Policy, override: Override): Policy {
     },
     ...(retention !== undefined && { retention: withRetention({ ...policy.retention, ...retention }) }),
     ...(summaries !== undefined && { summaries: { ...policy.summaries, ...summaries } }),
-    ...(policy.estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
+    ...(native !== undefined && { native: { ...policy.native, ...native } }),
+    ...(estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
     cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
   }
 }

@@ -101,6 +101,7 @@ export interface Override {
   readonly intake?: Partial<Pick<Policy['intake'], 'maxShare' | 'previewShare'>>
   readonly budget?: ToolBudgetRule
   readonly retention?: Partial<NonNullable<Policy['retention']>>
+  readonly native?: Policy['native']
   readonly guard?: Readonly<Record<string, number>>
   readonly estimator?: { readonly defaultFactor?: number }
   readonly caution?: number

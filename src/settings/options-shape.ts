@@ -19,19 +19,7 @@ const unlimited: GivenShape = { kind: 'number', words: 'a share like 0.25', min:
 const driver = (words: string, ...methods: string[]): GivenShape => ({ kind: 'driver', methods, words })
 const either = (words: string, ...of: GivenShape[]): GivenShape => ({ kind: 'either', of, words })
 
-const STEPS = [
-  'fold',
-  'squeeze',
-  'native',
-  'strip-reasoning',
-  'collapse-duplicates',
-  'compress-results',
-  'offload',
-  'window',
-  'summarise',
-  'emergency',
-  'final',
-]
+const STEPS = ['fold', 'squeeze', 'squeeze-budget', 'compress-results', 'window', 'summarise', 'emergency', 'final']
 
 /** A step of a cascade. Each has numbers of its own. */
 const STEP: GivenShape = {
@@ -43,6 +31,11 @@ const STEP: GivenShape = {
 
 const START =
   "A policy is whole; to change single numbers start from a preset: { ...plimsoll, water: { ...plimsoll.water, high: 0.8 } } with plimsoll from 'plimsoll/policies'."
+
+const GUARD: GivenShape = {
+  kind: 'object',
+  fields: { items: data, chars: data, bytes: data, lines: data, shownChars: data, sandbox: on },
+}
 
 const POLICY: GivenShape = {
   kind: 'object',
@@ -59,21 +52,10 @@ const POLICY: GivenShape = {
         low: share(),
         warn: share(),
         rest: share(),
-        of: { kind: 'text', oneOf: ['limit', 'window'] },
         lowOf: { kind: 'text', oneOf: ['whole', 'history'] },
         lowBy: { kind: 'text', oneOf: ['high', 'tokens'] },
         highTokens: tokens(),
         lowTokens: tokens(),
-        margin: {
-          kind: 'object',
-          required: ['from', 'tokens', 'share'],
-          fields: { from: tokens(0), tokens: tokens(0), share: share() },
-        },
-        inclusive: on,
-        by: { kind: 'text', oneOf: ['high', 'tokens'] },
-        messages: count(1),
-        messagesSince: { kind: 'text', oneOf: ['start', 'summary'] },
-        cacheRelax: share(),
       },
     },
     caution: amount,
@@ -87,10 +69,12 @@ const POLICY: GivenShape = {
       kind: 'object',
       required: ['maxShare', 'previewShare'],
       advice: START,
-      fields: { maxShare: unlimited, previewShare: unlimited, guard: data, budget: data },
+      fields: { maxShare: unlimited, previewShare: unlimited, guard: GUARD, budget: data },
     },
     cascade: { kind: 'list', of: STEP },
-    estimator: data,
+    design: any,
+    native: data,
+    estimator: { kind: 'object', fields: { defaultFactor: amount, tokenizers: data } },
     defaultWindow: tokens(),
     models: data,
     retention: {
@@ -104,7 +88,6 @@ const POLICY: GivenShape = {
       kind: 'object',
       fields: { allow: { kind: 'list', of: text }, deny: { kind: 'list', of: text } },
     },
-    debug: on,
     stop: share(),
     reserve: data,
     lowerOutput: {

@@ -104,7 +104,7 @@ describe('a config file', () => {
     it('turns the other keys into its policy', () => {
       const text = `policy: ai-agent\ndefaults:\n  toolResponseMaxBytes: 4KiB\n  toolsDenied: [bash]\n${TOKENIZER}`
       const policy = policyOf(check(text).config, 'main', {})
-      expect(policy.intake.guard).toMatchObject({ design: 'ai-agent', bytes: 4_096 })
+      expect(policy.intake.guard).toEqual({ bytes: 4_096 })
       expect(policy.estimator?.tokenizers).toEqual({ 'gpt-4': 'tiktoken:cl100k_base' })
       expect(policy.tools).toEqual({ deny: ['bash'] })
     })
@@ -243,7 +243,25 @@ agents:
 
   it.each([...policies.keys()])('gives %s back as it is without overrides', (name) => {
     const env = {}
-    expect(policyOf({ policy: name }, 'main', env)).toMatchObject({ ...policies.get(name) })
+    const { design, ...numbers } = policyOf({ policy: name }, 'main', env)
+    const { design: own, ...documented } = policies.get(name)!
+    expect(numbers).toMatchObject(documented)
+    expect(Object.keys(design ?? {})).toEqual(Object.keys(own ?? {}))
+  })
+
+  it.each([
+    ['override:\n  steps:\n    native: { compactAt: 60% }\n', 3, 'Use override.native with the same keys.'],
+    ['policies:\n  mine:\n    override:\n      steps: { offload: { minTokens: 5 } }\n', 4, 'remove it'],
+    ['override:\n  water: { cacheRelax: 20% }\n', 2, 'Set CYBER_PROMPT_CACHE_RELAX'],
+    ['override:\n  steps:\n    squeeze: { tokens: 20k }\n', 3, 'squeeze-budget.tokens'],
+  ])('says what to use in the place of a key that is gone: %j', (text, line, instead) => {
+    expect(check(text).problems).toEqual([expect.objectContaining({ line, message: expect.stringContaining(instead) })])
+  })
+
+  it('switches the provider’s own compaction on', () => {
+    const { config, problems } = check('override:\n  native: { compactAt: 60%, keepToolUses: 5 }\n')
+    expect(problems).toEqual([])
+    expect(policyOf(config, 'main', {}).native).toEqual({ compactAt: 0.6, keepToolUses: 5 })
   })
 
   it('has a JSON Schema with every key', () => {

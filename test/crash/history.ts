@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Epoch, ItemSeen, LogRecord } from '../../src/core/records.ts'
-import { RECORD_VERSION } from '../../src/core/records.ts'
+import { type Epoch, type ItemSeen, type LogRecord, RECORD_VERSION } from '../../src/core/records.ts'
 import type { SessionStore, StoredRecord } from '../../src/ports/session-store.ts'
 
 /*

@@ -1,8 +1,7 @@
 import type { MaintainedStore } from '../../src/ports/store-maintenance.ts'
 import { seeded } from '../stores/support/random.ts'
 import { startWorker } from '../stores/support/worker-process.ts'
-import { TENANT, checkAcknowledged, checkLog, logOf } from './history.ts'
-import type { Acknowledged } from './history.ts'
+import { TENANT, checkAcknowledged, checkLog, logOf, type Acknowledged } from './history.ts'
 
 export interface KillLoopResult {
   readonly kills: number

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresStore } from '../../src/drivers/sessions/postgres/index.ts'
-import { startPostgres } from '../stores/support/postgres-server.ts'
-import type { PostgresServer } from '../stores/support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from '../stores/support/postgres-server.ts'
 import { KILLS, SEED, killLoop } from './kill-loop.ts'
 
 let server: PostgresServer

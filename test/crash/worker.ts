@@ -2,8 +2,7 @@ import { writeSync } from 'node:fs'
 import { isPlimsollError } from '../../src/core/errors.ts'
 import { openedStore } from '../stores/support/opened.ts'
 import { seeded } from '../stores/support/random.ts'
-import { TENANT, epochOf, itemOf } from './history.ts'
-import type { Acknowledged } from './history.ts'
+import { TENANT, epochOf, itemOf, type Acknowledged } from './history.ts'
 
 /*
  * Appends, compacts and forks until it is killed. Each line on its output is one acknowledged operation, written only after

@@ -6,6 +6,7 @@ import { createSession } from '../../src/engine/session/session.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
+import { summaryDesign } from '../support/summary-design.ts'
 
 const targets = [{ model: 'claude-sonnet-4-5', window: 8_000 }]
 const request = (steps: number, big?: number) => ({
@@ -129,16 +130,8 @@ describe('a store that goes away', () => {
     }
     const policy = {
       ...deps.policy,
-      cascade: [
-        {
-          step: 'summarise',
-          scope: 'middle',
-          tail: 4,
-          style: 'handover',
-          share: { of: 'limit', value: 0.1 },
-        } as const,
-        ...deps.policy.cascade,
-      ],
+      design: summaryDesign(0.1),
+      cascade: [{ step: 'summarise', tail: 4 } as const, ...deps.policy.cascade],
     }
     const all = { ...deps, policy, summarizer, sessions: breakable(sessions, () => state.isDown) }
     state.isDown = true

@@ -11,10 +11,7 @@ import { testEngine } from '../support/engine.ts'
 const NATIVE: Policy = {
   ...policyNamed('plimsoll'),
   name: 'native',
-  cascade: [
-    { step: 'native', compactAt: 0.4, clearToolUsesAt: 0.3, keepThinkingTurns: 2 },
-    ...policyNamed('plimsoll').cascade,
-  ],
+  native: { compactAt: 0.4, clearToolUsesAt: 0.3, keepThinkingTurns: 2 },
 }
 const WINDOW = 200_000
 

@@ -21,7 +21,7 @@ const WRITERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   requests: {
     prepared: ['prepare/finish-turn.ts'],
-    rose: ['epoch/epoch-hooks.ts'],
+    rose: ['epoch/needs-epoch.ts'],
     forgetTrail: ['session/session.ts'],
   },
   turns: {

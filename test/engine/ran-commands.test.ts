@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Item } from '../../src/core/item.ts'
-import { ranCommands } from '../../src/engine/epoch/record/commands.ts'
-import { factsOf } from '../../src/engine/epoch/record/facts.ts'
+import { ranCommands, factsOf } from '../../src/engine/epoch/record/facts.ts'
 
 let n = 0
 function ran(args: object | string, result: string, isError?: boolean): Item[] {

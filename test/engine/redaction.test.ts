@@ -4,6 +4,7 @@ import { redactingDeps } from '../../src/engine/redaction/borders.ts'
 import { TOKEN_FORMATS } from '../../src/engine/redaction/formats.ts'
 import { createRedactor } from '../../src/engine/redaction/redactor.ts'
 import { createSession } from '../../src/engine/session/session.ts'
+import { summaryDesign } from '../support/summary-design.ts'
 import { testEngine } from '../support/engine.ts'
 import { property, SEED } from '../support/property.ts'
 
@@ -232,17 +233,9 @@ describe('the borders of a session', () => {
       },
     }
     const { policy } = engine.deps
-    const step = {
-      step: 'summarise',
-      scope: 'middle',
-      tail: 4,
-      style: 'handover',
-      share: { of: 'limit', value: 0.1 },
-    } as const
-    const deps = redactingDeps(
-      { ...engine.deps, summarizer, policy: { ...policy, cascade: [step, ...policy.cascade] } },
-      redact,
-    )
+    const cascade = [{ step: 'summarise', tail: 4 } as const, ...policy.cascade]
+    const summarising = { ...policy, design: summaryDesign(0.1), cascade }
+    const deps = redactingDeps({ ...engine.deps, summarizer, policy: summarising }, redact)
     return { ...engine, deps, agent: createSession(async () => deps, { id: 'leaky' }) }
   }
 

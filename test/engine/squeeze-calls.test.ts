@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { shortenCall } from '../../src/engine/epoch/cascade/shorten-call.ts'
+import { shortenCall } from '../../src/engine/epoch/cascade/squeeze.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { plainBody } from '../pains/support/plain-bodies.ts'
 import { testEngine } from '../support/engine.ts'

@@ -59,11 +59,11 @@ describe('inspect', () => {
     ])
   })
 
-  it('says what each step would have kept out', () => {
-    const steps = Object.fromEntries(inspection.savings.map(({ step, sentTokens }) => [step, sentTokens]))
-    expect(steps['strip-reasoning']).toBe(100 * 2)
-    expect(steps['collapse-duplicates']).toBe(400)
-    expect(steps['shorten-large-results']).toBeUndefined()
+  it('says what previews of large results would have kept out', () => {
+    expect(inspection.savings).toEqual([])
+    const { savings } = inspect(SAMPLE, { countText: byCharacter, largeTokens: 399, previewTokens: 100 })
+    expect(savings).toMatchObject([{ step: 'shorten-large-results' }])
+    expect(savings[0]!.sentTokens).toBeGreaterThan(2 * 300)
   })
 
   it('adds up reported usage and says how many calls have none', () => {

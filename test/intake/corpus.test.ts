@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
-import { show } from '../../src/engine/intake/index.ts'
-import type { Shown } from '../../src/engine/intake/index.ts'
+import { show, type Shown } from '../../src/engine/intake/index.ts'
 import { corpusFiles, countTokens, HANDLE, options, toolResults } from './helpers.ts'
 
 const BUDGETS = [60, 300, 2_000]

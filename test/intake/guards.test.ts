@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { headTail } from '../../src/engine/intake/index.ts'
-import { guardAdkCode } from '../../src/engine/presets/adk-code/guard.ts'
+import { guardAdkCode } from '../../src/engine/presets/adk-code.ts'
 import {
   guardAiAgent,
   truncateJson,
@@ -15,7 +15,7 @@ import {
   readLargePayloadConfig,
   type LargePayloadOptions,
 } from '../../src/engine/presets/autosre/large-payload.ts'
-import { guardSreResponse } from '../../src/engine/presets/autosre/truncation-guard.ts'
+import { guardSreResponse } from '../../src/engine/presets/autosre/guard.ts'
 import {
   compressCyberInput,
   compressCyberResult,
@@ -25,7 +25,7 @@ import {
 } from '../../src/engine/presets/cyber-autoagent/compress.ts'
 import type { GuardRule } from '../../src/core/policy.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
-import { triggeredBy } from '../../src/engine/presets/large-output.ts'
+import { triggeredBy } from '../../src/engine/presets/shared.ts'
 import { countTokens, HANDLE } from './helpers.ts'
 
 const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))

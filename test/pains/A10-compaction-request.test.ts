@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { intent } from '../../src/engine/presets/adk-code.ts'
+import { story } from '../../src/engine/presets/autosre/steps.ts'
+import { handover } from '../../src/engine/presets/contextguard/policy.ts'
+import { record } from '../../src/engine/presets/cyber-autoagent/steps.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { WIRES } from '../support/generators/index.ts'
+import { summaryDesign } from '../support/summary-design.ts'
 import { plainBody } from './support/plain-bodies.ts'
 import { fakeSummarizer, sound, SUMMARISING, summarisingEngine } from './support/summarizer.ts'
 
@@ -10,15 +15,11 @@ const ODD = '👩‍👩‍👧‍👦𠀋🚢e\u0301漢字𝒳 '
 describe('A10: the compaction request', () => {
   it.each(
     WIRES.flatMap((from) =>
-      (['handover', 'intent', 'narrative', 'record'] as const).map((style) => [from, style] as const),
+      Object.entries({ handover, intent, story, record }).map(([name, style]) => [from, name, style] as const),
     ),
-  )('for a history of %s in style %s is plain, well-formed text that every wire takes', async (from, style) => {
+  )('for a history of %s in the style %s is plain, well-formed text that every wire takes', async (from, _, style) => {
     const fake = fakeSummarizer(sound, 3_000)
-    const [first, ...rest] = SUMMARISING.cascade
-    const { agent } = summarisingEngine(fake, {
-      ...SUMMARISING,
-      cascade: [{ ...first!, style } as (typeof SUMMARISING.cascade)[0], ...rest],
-    })
+    const { agent } = summarisingEngine(fake, { ...SUMMARISING, design: summaryDesign(0.2, style) })
     const steps = Array.from({ length: 40 }, (_, n) => ({
       text: n % 2 === 0 ? ODD.repeat(9 + n) : '',
       calls: [{ name: 'read', args: { path: `${ODD}${n}` }, result: ODD.repeat(23 + n) }],

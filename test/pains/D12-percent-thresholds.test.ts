@@ -13,7 +13,8 @@ const limit = (window: number): Limit => ({
 })
 const base = policyNamed('plimsoll')
 const capped = { ...base, water: { ...base.water, high: 0.9, low: 0.5, highTokens: 150_000, lowTokens: 80_000 } }
-const margin = { ...base, water: { ...base.water, margin: { from: 200_000, tokens: 20_000, share: 0.2 } } }
+/** Reduces so many tokens below the window. */
+const margin = policyNamed('contextguard')
 
 describe('D12: trigger points', () => {
   it.each([

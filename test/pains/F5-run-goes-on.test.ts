@@ -1,20 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
+import { designOf } from '../../src/engine/presets/design.ts'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { occurrences, runLoop } from './support/loop.ts'
 import { fakeSummarizer, sound, SUMMARISING, summarisingEngine } from './support/summarizer.ts'
 
 const WORDS = 'Continue working; do not ask the user to repeat anything.'
 const policy: Policy = {
   ...SUMMARISING,
+  design: { name: 'hands-over', steps: designOf(policyNamed('contextguard')).steps },
   cascade: [
-    {
-      step: 'summarise',
-      scope: 'all',
-      tail: 0,
-      style: 'handover',
-      share: { of: 'limit', value: 0.2 },
-      continuation: 'quote',
-    },
+    { step: 'summarise', tail: 0 },
     { step: 'squeeze', floorTokens: 120 },
   ],
 }

@@ -12,7 +12,7 @@ const small = (summaryTokens: number): Policy => ({
   cascade: autosre().cascade.map((step) =>
     step.step === 'summarise'
       ? { ...step, tail: 3, minimum: 5, maxTokens: summaryTokens }
-      : step.step === 'squeeze' && step.tokens !== undefined
+      : step.step === 'squeeze-budget'
         ? { ...step, tokens: 1_000, minimum: 5 }
         : step,
   ),

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { designNamed } from '../../src/engine/presets/designs.ts'
+import { designOf } from '../../src/engine/presets/design.ts'
 import { cyberAutoagent } from '../../src/engine/presets/index.ts'
 import type { Meter } from '../../src/meter/index.ts'
 import { highWater } from '../../src/engine/epoch/thresholds.ts'
@@ -69,18 +69,14 @@ describe('layer 2, the window', () => {
     expect((await presetSession(withWindow(100, 12), ROOM).prepare(talk(3))).report.untouched).toBe(true)
   })
 
-  it.each([
-    [0, 5, 50],
-    [1, 10, 50],
-    [2, 15, 50],
-    [5, 15, 20],
-  ])('zones of %i and %i in a window of %i take at most half of it', (first, last, window) => {
-    const policy = withWindow(window, last, { CYBER_CONVERSATION_PRESERVE_FIRST: String(first) })
-    expect(policy.cascade.find(({ step }) => step === 'window')).toMatchObject({
-      preserveFirst: first,
-      preserveLast: last,
-      cap: { share: 0.5, window },
-    })
+  it('zones of 5 and 15 in a window of 20 take at most half of it', async () => {
+    const policy = withWindow(20, 15, { CYBER_CONVERSATION_PRESERVE_FIRST: '5' })
+    const history = talk(31)
+    const { contents } = await presetSession(policy, ROOM).prepare(history)
+    // Down to 18, the line that stands for the others among them: the zones alone would have kept 20.
+    expect(contents.length).toBeLessThanOrEqual(18)
+    expect(contents.slice(0, 5)).toEqual(history.slice(0, 5))
+    expect(contents.slice(-5)).toEqual(history.slice(-5))
   })
 })
 
@@ -319,9 +315,9 @@ describe('the layers, in their order', () => {
 
 describe('the fallback chain of the budget check', () => {
   const told: string[] = []
-  const meter = designNamed('cyber-autoagent').meter(
+  const meter = designOf(cyberAutoagent()).meter!(
     {} as Meter,
-    { design: 'cyber-autoagent' },
+    {},
     {
       tokenizerOf: () => {
         throw new Error('none')

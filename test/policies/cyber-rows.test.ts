@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
+import { messagesOf } from '../../src/engine/epoch/thresholds.ts'
+import { cyberDesign } from '../../src/engine/presets/cyber-autoagent/policy.ts'
 import { cyberAutoagent } from '../../src/engine/presets/index.ts'
 import { contentsApart } from '../support/joined.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
@@ -13,10 +15,13 @@ const talk = (count: number, length = 40): Content[] =>
 /** A window as its class takes it: the variables clamp theirs to 10…120. */
 function sized(window: number, first: number, last: number, more: Record<string, string> = {}): Policy {
   const base = cyberAutoagent(more)
-  const zones = { preserveFirst: first, preserveLast: last, cap: { share: 0.5, window } }
+  const zones = { preserveFirst: first, preserveLast: last }
   return {
     ...base,
-    water: { ...base.water, messages: Math.max(1, Math.floor(window * 0.7)) },
+    design: {
+      ...cyberDesign(window, 0.1),
+      messages: { most: Math.max(1, Math.floor(window * 0.7)), count: messagesOf },
+    },
     cascade: base.cascade.map((step) =>
       step.step === 'window'
         ? { ...step, ...zones, size: window }

@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest'
+import type { Limit } from '../../src/core/target.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
+import { designOf } from '../../src/engine/presets/design.ts'
 import { policyNamed, slidingWindow } from '../../src/engine/presets/index.ts'
 
 /** The numbers of the documents as data of the shipped presets; `edges.test.ts` and the presets' own files hold what they do. */
 const stepOf = (policy: string, step: string, n = 0) =>
   policyNamed(policy, {}).cascade.filter((one) => one.step === step)[n]
+
+const windowOf = (window: number): Limit => ({
+  window,
+  buffer: 0,
+  outputReserve: 0,
+  tokens: window,
+  bytes: 32_000_000,
+  source: 'config',
+})
 
 describe('the documents’ numbers', () => {
   it('autosre', () => {
@@ -20,7 +32,7 @@ describe('the documents’ numbers', () => {
       bulletChars: 4_000,
       charsPerToken: 2.5,
     })
-    expect(stepOf('autosre', 'squeeze')).toMatchObject({ tokens: 32_000, minimum: 10 })
+    expect(stepOf('autosre', 'squeeze-budget')).toMatchObject({ tokens: 32_000, minimum: 10 })
   })
 
   it('cyber-autoagent', () => {
@@ -31,8 +43,10 @@ describe('the documents’ numbers', () => {
       timeMs: 30_000,
       retention: { keep: 100, cleanAt: 150 },
     })
-    expect(policy.water).toMatchObject({ high: 0.65, low: 0.65, warn: 0.8, messages: 70, cacheRelax: 0.1 })
-    const zones = { preserveFirst: 1, preserveLast: 5, cap: { share: 0.5, window: 100 } }
+    expect(policy.water).toMatchObject({ high: 0.65, low: 0.65, warn: 0.8 })
+    expect(designOf(policy).messages?.most).toBe(70)
+    expect([highWater(policy, windowOf(1_000)), highWater(policy, windowOf(1_000), true)]).toEqual([650, 750])
+    const zones = { preserveFirst: 1, preserveLast: 5 }
     expect(stepOf('cyber-autoagent', 'compress-results')).toMatchObject({ ...zones, fromChars: 10_000, toChars: 8_000 })
     expect(stepOf('cyber-autoagent', 'window')).toMatchObject({ ...zones, size: 100, target: 0.9 })
     expect(stepOf('cyber-autoagent', 'summarise')).toMatchObject({ scope: 0.3 })
@@ -49,9 +63,11 @@ describe('the documents’ numbers', () => {
 
   it('contextguard', () => {
     const policy = policyNamed('contextguard', {})
-    expect(policy.water.margin).toEqual({ from: 200_000, tokens: 20_000, share: 0.2 })
-    expect(policy).toMatchObject({ estimator: { defaultFactor: 2.5, clamp: [1, 5] }, passes: 3 })
-    expect(policyNamed('contextguard-window', {}).water.messages).toBe(21)
+    expect([199_999, 200_000, 500_000].map((window) => window - highWater(policy, windowOf(window)))).toEqual([
+      39_999, 20_000, 20_000,
+    ])
+    expect(policy).toMatchObject({ estimator: { defaultFactor: 2.5 }, passes: 3 })
+    expect(designOf(policyNamed('contextguard-window', {})).messages?.most).toBe(21)
     expect(stepOf('contextguard-window', 'summarise')).toMatchObject({ tail: 6 })
     expect(slidingWindow(5).cascade[0]).toMatchObject({ step: 'summarise', tail: 3 })
   })

@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
+import type { Limit } from '../../src/core/target.ts'
+import { highWater } from '../../src/engine/epoch/thresholds.ts'
+import { designOf } from '../../src/engine/presets/design.ts'
 import { policies, policyNamed } from '../../src/engine/presets/index.ts'
 
 type Pick = (policy: Policy) => unknown
 const stepOf = (policy: Policy, name: string): Record<string, unknown> =>
   policy.cascade.find(({ step }) => step === name) as unknown as Record<string, unknown>
+
+const WINDOW: Limit = { window: 1_000, buffer: 0, outputReserve: 0, tokens: 1_000, bytes: 1_000_000, source: 'config' }
 
 const VARIABLES: readonly (readonly [
   policy: string,
@@ -79,12 +84,13 @@ const VARIABLES: readonly (readonly [
   [
     'cyber-autoagent',
     'CYBER_PROMPT_CACHE_RELAX',
-    (p) => p.water.cacheRelax,
+    // What a warm cache adds to 65 % of a window of 1,000.
+    (p) => highWater(p, WINDOW, true) - highWater(p, WINDOW),
     [
-      [undefined, 0.1],
-      ['0.2', 0.2],
-      ['0.9', 0.3],
-      ['x', 0.1],
+      [undefined, 100],
+      ['0.2', 200],
+      ['0.9', 300],
+      ['x', 100],
     ],
   ],
   [
@@ -163,7 +169,7 @@ const VARIABLES: readonly (readonly [
   [
     'ai-agent',
     'CONTEXT_DEBUG',
-    (p) => p.debug,
+    (p) => (designOf(p).log === undefined ? undefined : true),
     [
       [undefined, undefined],
       ['true', true],

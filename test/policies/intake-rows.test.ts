@@ -299,7 +299,7 @@ describe('ai-agent, tool_output and the tool budget', () => {
     const policy: Policy = {
       ...base,
       buffer: { fraction: 0, min: buffer, max: buffer },
-      intake: { ...base.intake, guard: { design: 'ai-agent', bytes: cap ?? 12_288 } },
+      intake: { ...base.intake, guard: { bytes: cap ?? 12_288 } },
     }
     const preset = presetSession(policy, window)
     const { contents, texts } = contentsOf(row)

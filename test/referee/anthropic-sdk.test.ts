@@ -1,7 +1,17 @@
-import Anthropic, { BadRequestError } from '@anthropic-ai/sdk'
+import Anthropic from '@anthropic-ai/sdk'
+import { BadRequestError } from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, it } from 'vitest'
-import { call, calls, createReferee, refuse, say, startReferee, think } from '../../src/testing/referee/index.ts'
-import type { RunningReferee, StartRefereeOptions } from '../../src/testing/referee/index.ts'
+import {
+  call,
+  calls,
+  createReferee,
+  refuse,
+  say,
+  startReferee,
+  think,
+  type RunningReferee,
+  type StartRefereeOptions,
+} from '../../src/testing/referee/index.ts'
 
 const MODEL = 'claude-sonnet-4-6'
 const TOOLS: Anthropic.Tool[] = [

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { classifyProviderError } from '../../src/formats/overflow/classify.ts'
 import { createSseParser } from '../../src/formats/framing.ts'
-import { createReferee, say, startReferee } from '../../src/testing/referee/index.ts'
-import type { Fault, RunningReferee } from '../../src/testing/referee/index.ts'
+import { createReferee, say, startReferee, type Fault, type RunningReferee } from '../../src/testing/referee/index.ts'
 import { bodyOf, HEADERS, pathOf, post, postHttp, textOf, WIRES } from './ask.ts'
 
 const running: RunningReferee[] = []

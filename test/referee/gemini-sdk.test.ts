@@ -1,8 +1,16 @@
-import type { Content, FunctionDeclaration } from '@google/genai'
-import { ApiError, GoogleGenAI } from '@google/genai'
+import { type Content, type FunctionDeclaration, ApiError, GoogleGenAI } from '@google/genai'
 import { afterEach, describe, expect, it } from 'vitest'
-import { call, calls, overlong, refuse, say, startReferee, think } from '../../src/testing/referee/index.ts'
-import type { RunningReferee, StartRefereeOptions } from '../../src/testing/referee/index.ts'
+import {
+  call,
+  calls,
+  overlong,
+  refuse,
+  say,
+  startReferee,
+  think,
+  type RunningReferee,
+  type StartRefereeOptions,
+} from '../../src/testing/referee/index.ts'
 
 const MODEL = 'gemini-3-pro-preview'
 const functionDeclarations: FunctionDeclaration[] = [{ name: 'bash', parametersJsonSchema: { type: 'object' } }]

@@ -1,7 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, it } from 'vitest'
-import { call, say, startReferee } from '../../src/testing/referee/index.ts'
-import type { RunningReferee } from '../../src/testing/referee/index.ts'
+import { call, say, startReferee, type RunningReferee } from '../../src/testing/referee/index.ts'
 
 const running: RunningReferee[] = []
 afterEach(async () => {

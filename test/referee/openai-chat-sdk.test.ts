@@ -1,4 +1,5 @@
-import OpenAI, { BadRequestError } from 'openai'
+import OpenAI from 'openai'
+import { BadRequestError } from 'openai'
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
@@ -10,8 +11,9 @@ import {
   say,
   startReferee,
   think,
+  type RunningReferee,
+  type StartRefereeOptions,
 } from '../../src/testing/referee/index.ts'
-import type { RunningReferee, StartRefereeOptions } from '../../src/testing/referee/index.ts'
 
 const MODEL = 'gpt-4.1'
 const tools: ChatCompletionTool[] = [

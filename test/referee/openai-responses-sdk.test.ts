@@ -1,8 +1,17 @@
 import OpenAI from 'openai'
 import type { FunctionTool, ResponseInput, ResponseInputItem } from 'openai/resources/responses/responses'
 import { afterEach, describe, expect, it } from 'vitest'
-import { call, calls, createReferee, overlong, say, startReferee, think } from '../../src/testing/referee/index.ts'
-import type { RunningReferee, StartRefereeOptions } from '../../src/testing/referee/index.ts'
+import {
+  call,
+  calls,
+  createReferee,
+  overlong,
+  say,
+  startReferee,
+  think,
+  type RunningReferee,
+  type StartRefereeOptions,
+} from '../../src/testing/referee/index.ts'
 
 const MODEL = 'gpt-5.2'
 const tools: FunctionTool[] = [{ type: 'function', name: 'bash', strict: false, parameters: { type: 'object' } }]

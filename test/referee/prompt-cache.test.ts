@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createReferee, say } from '../../src/testing/referee/index.ts'
-import type { RefereeOptions } from '../../src/testing/referee/index.ts'
+import { createReferee, say, type RefereeOptions } from '../../src/testing/referee/index.ts'
 
 const MARK = { cache_control: { type: 'ephemeral' } }
 const HEADERS = { 'x-api-key': 'k', 'anthropic-version': '2023-06-01' }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { call, createReferee, say, think } from '../../src/testing/referee/index.ts'
-import type { Referee } from '../../src/testing/referee/index.ts'
+import { call, createReferee, say, think, type Referee } from '../../src/testing/referee/index.ts'
 import { post } from './ask.ts'
 
 type Block = Record<string, unknown>

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { createSseParser } from '../../src/formats/framing.ts'
-import { createHiddenTokenizer, createReferee, say } from '../../src/testing/referee/index.ts'
+import {
+  createHiddenTokenizer,
+  createReferee,
+  say,
+  type Referee,
+  type UsageMode,
+} from '../../src/testing/referee/index.ts'
 import type { SdkWire as Wire } from '../support/sdk-wires.ts'
-import type { Referee, UsageMode } from '../../src/testing/referee/index.ts'
 import { bodyOf, post, WIRES } from './ask.ts'
 
 /** Every number of prompt tokens that an answer tells, in order. */

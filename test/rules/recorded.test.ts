@@ -7,8 +7,7 @@ import { checkAnthropicMessages } from '../../src/formats/anthropic-messages/rul
 import { checkGemini } from '../../src/formats/gemini/rules.ts'
 import { checkOpenAiChat } from '../../src/formats/openai-chat/rules.ts'
 import { checkOpenAiResponses } from '../../src/formats/openai-responses/rules.ts'
-import { createReferee } from '../../src/testing/referee/index.ts'
-import type { Wire } from '../../src/testing/referee/index.ts'
+import { createReferee, type Wire } from '../../src/testing/referee/index.ts'
 
 const shared = process.env.PLIMSOLL_SHARED ?? join(import.meta.dirname, '../../../shared')
 const folder = join(shared, 'data/transcripts/token-usage')

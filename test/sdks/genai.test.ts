@@ -1,5 +1,4 @@
-import type { Content, FunctionDeclaration } from '@google/genai'
-import { ApiError, GoogleGenAI } from '@google/genai'
+import { type Content, type FunctionDeclaration, ApiError, GoogleGenAI } from '@google/genai'
 import { describe, expect, it } from 'vitest'
 import { call, calls, say, type Script } from '../../src/testing/referee/index.ts'
 import { stage, toolOutput, WAYS, type Stage } from './ways.ts'

@@ -1,6 +1,5 @@
 import { afterEach } from 'vitest'
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/index.ts'
-import type { PlimsollEvent } from '../../src/index.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions, type PlimsollEvent } from '../../src/index.ts'
 import { startProxy, type ProxyOptions } from '../../src/gateway/proxy.ts'
 import { createReferee, startReferee, type Referee, type StartRefereeOptions } from '../../src/testing/referee/index.ts'
 

@@ -5,8 +5,7 @@ import { openArtifacts } from '../../src/drivers/open-artifacts.ts'
 import { openStore } from '../../src/drivers/open-store.ts'
 import { schemaOf, withoutPassword } from '../../src/drivers/store-url.ts'
 import { item } from '../../src/testing/session-store/records.ts'
-import { startS3 } from './support/s3-server.ts'
-import type { S3Server } from './support/s3-server.ts'
+import { startS3, type S3Server } from './support/s3-server.ts'
 import { withFolder } from './support/temporary.ts'
 
 const secret = randomBytes(32)

@@ -5,8 +5,7 @@ import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
 import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import { connectPostgres } from '../../src/drivers/postgres/connection.ts'
 import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'
-import { startPostgres } from './support/postgres-server.ts'
-import type { PostgresServer } from './support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from './support/postgres-server.ts'
 
 const secret = randomBytes(32)
 const key = randomBytes(32)

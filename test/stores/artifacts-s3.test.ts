@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { s3Artifacts } from '../../src/drivers/artifacts/s3/index.ts'
-import type { S3ArtifactsOptions } from '../../src/drivers/artifacts/s3/index.ts'
+import { s3Artifacts, type S3ArtifactsOptions } from '../../src/drivers/artifacts/s3/index.ts'
 import { s3Client } from '../../src/drivers/artifacts/s3/client.ts'
 import { signRequest } from '../../src/drivers/artifacts/s3/sign.ts'
 import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
 import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'
 import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'
-import { startS3 } from './support/s3-server.ts'
-import type { S3Server } from './support/s3-server.ts'
+import { startS3, type S3Server } from './support/s3-server.ts'
 
 const secret = randomBytes(32)
 const key = randomBytes(32)

@@ -15,8 +15,7 @@ import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { edit, epoch, item, readAll } from '../../src/testing/session-store/records.ts'
 import { subjectOf, testSessionStore } from './run-suite.ts'
-import { startPostgres } from './support/postgres-server.ts'
-import type { PostgresServer } from './support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from './support/postgres-server.ts'
 import { temporaryFolder, withFolder } from './support/temporary.ts'
 
 const KEY = Buffer.alloc(32, 7)

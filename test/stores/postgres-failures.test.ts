@@ -6,8 +6,7 @@ import { postgresStore } from '../../src/drivers/sessions/postgres/index.ts'
 import type { StoreProblem } from '../../src/ports/store-maintenance.ts'
 import { audit, edit, epoch, item, readAll } from '../../src/testing/session-store/records.ts'
 import { flakyLine } from './support/flaky-line.ts'
-import { startPostgres } from './support/postgres-server.ts'
-import type { PostgresServer } from './support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from './support/postgres-server.ts'
 
 let server: PostgresServer
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, it } from 'vitest'
 import { postgresStore } from '../../src/drivers/sessions/postgres/index.ts'
 import { crowdSize, testCrowd } from './support/crowd.ts'
-import { startPostgres } from './support/postgres-server.ts'
-import type { PostgresServer } from './support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from './support/postgres-server.ts'
 
 const SEED = 4142
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { postgresStore } from '../../src/drivers/sessions/postgres/index.ts'
 import { subjectOf, testSessionStore } from './run-suite.ts'
-import { startPostgres } from './support/postgres-server.ts'
-import type { PostgresServer } from './support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from './support/postgres-server.ts'
 
 let server: PostgresServer
 let count = 0

@@ -1,8 +1,7 @@
 import { describe, it } from 'vitest'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { MaintainedStore } from '../../src/ports/store-maintenance.ts'
-import { sessionStoreCases } from '../../src/testing/session-store-suite.ts'
-import type { StoreSubject } from '../../src/testing/session-store-suite.ts'
+import { sessionStoreCases, type StoreSubject } from '../../src/testing/session-store-suite.ts'
 
 /** Runs the conformance suite; `makeSubject` gives each case an empty store. */
 export function testSessionStore(

@@ -21,8 +21,7 @@ import {
 import type { MaintainedStore } from '../../src/ports/store-maintenance.ts'
 import { audit, edit, epoch, item, readAll, undo } from '../../src/testing/session-store/records.ts'
 import { manualClock } from '../../src/testing/session-store-suite.ts'
-import { startPostgres } from './support/postgres-server.ts'
-import type { PostgresServer } from './support/postgres-server.ts'
+import { startPostgres, type PostgresServer } from './support/postgres-server.ts'
 import { withFolder } from './support/temporary.ts'
 
 const secret = randomBytes(32)

@@ -1,11 +1,9 @@
 import type { PriceModel } from '../../core/price.ts'
-import { inspect } from '../../lab/inspect/inspect.ts'
-import type { Inspection } from '../../lab/inspect/inspect.ts'
+import { inspect, type Inspection } from '../../lab/inspect/inspect.ts'
 import type { SavingOptions } from '../../lab/inspect/savings.ts'
 import type { InspectOptions, InspectSource } from '../../lab/inspect/source.ts'
 import { renderHtml } from './html.ts'
-import { renderTerminal } from './terminal.ts'
-import type { TerminalOptions } from './terminal.ts'
+import { renderTerminal, type TerminalOptions } from './terminal.ts'
 
 export interface InspectReportOptions
   extends Omit<InspectOptions, 'window' | 'countText' | 'price'>, SavingOptions, TerminalOptions {

@@ -29,10 +29,6 @@ export function itemName(item: BigItem): { readonly what: string; readonly targe
 
 const STEPS: Readonly<Record<Saving['step'], string>> = {
   'shorten-large-results': 'show large results as a preview with a handle',
-  'offload-old-results': 'store results after 20 calls and leave a stub',
-  'collapse-re-reads': 'point at the newest read of a file',
-  'collapse-duplicates': 'point repeated results at their first copy',
-  'strip-reasoning': 'leave out the reasoning of finished steps',
 }
 
 export const savingName = (saving: Saving): string => STEPS[saving.step]

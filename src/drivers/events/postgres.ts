@@ -3,8 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { EventBus, EventListener } from '../../ports/event-bus.ts'
-import { connectPostgres } from '../postgres/connection.ts'
-import type { PostgresOptions } from '../postgres/connection.ts'
+import { connectPostgres, type PostgresOptions } from '../postgres/connection.ts'
 import { pieceReader, toPieces } from './chunks.ts'
 
 export interface PostgresEventsOptions extends PostgresOptions {

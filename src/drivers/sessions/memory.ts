@@ -1,6 +1,5 @@
 import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
-import { systemClock } from '../../ports/clock.ts'
-import type { Clock } from '../../ports/clock.ts'
+import { systemClock, type Clock } from '../../ports/clock.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import { checkedStore } from './checked-store.ts'
@@ -13,8 +12,7 @@ import {
   forkTargetExists,
   noSuchSession,
 } from './checks.ts'
-import { addToIndexes, dropFromIndexes, firstById, idOf, newTenant } from './memory-tenant.ts'
-import type { Entry, Tenant } from './memory-tenant.ts'
+import { addToIndexes, dropFromIndexes, firstById, idOf, newTenant, type Entry, type Tenant } from './memory-tenant.ts'
 import { decodeRecord, encodeRecord } from './record-text.ts'
 import { queryWords, wordsOf } from '../../core/search-words.ts'
 import { rankCandidates } from './search-words.ts'

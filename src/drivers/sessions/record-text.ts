@@ -1,8 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { extended } from '../../core/extended.ts'
 import { quotedTextOf } from '../../ports/quoted-texts.ts'
-import { RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
-import type { LogRecord } from '../../core/records.ts'
+import { RECORD_VERSION, upgradeRecord, type LogRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
 import { sha256Text } from '../crypto/sha256.ts'
 

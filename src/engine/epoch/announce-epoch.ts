@@ -1,11 +1,99 @@
 import type { EpochPrice } from '../../core/events.ts'
 import type { Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
+import { callHook, PRESERVE_SHARE, type BeforeEpochInfo, type HookPlace } from '../hooks.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
-import { viewUnder } from './declare-epoch.ts'
-import { designLogOf } from '../presets/designs.ts'
-import { tellAfterEpoch, type EpochCause } from './epoch-hooks.ts'
+import { tokensOf } from '../prepare/counting.ts'
 import type { Standing } from '../prepare/standing.ts'
+import { designOf } from '../presets/design.ts'
+import { viewUnder } from './declare-epoch.ts'
+
+export const placeOf = ({ branch: { tenant, session, agent } }: Pick<PrepareContext, 'branch'>): HookPlace => ({
+  tenant,
+  session,
+  agent,
+})
+
+export type EpochCause = BeforeEpochInfo['cause']
+
+/** What a `beforeEpoch` hook wants, as far as the promises allow; undefined: the epoch waits. */
+export async function askBeforeEpoch(
+  context: PrepareContext,
+  { load }: View,
+  cause: EpochCause,
+): Promise<{ readonly preserve: ReadonlySet<string> } | undefined> {
+  const { deps, links, conversation, limit, target, emit } = context
+  if (deps.hooks?.beforeEpoch === undefined) return { preserve: new Set() }
+  const count = tokensOf(context)
+  const items = links.map(({ identity, index }) => {
+    const item = conversation.items[index]!
+    return { identity, kind: item.kind, tokens: Math.ceil(count(item)) }
+  })
+  const answer = await callHook(
+    deps.hooks,
+    'beforeEpoch',
+    {
+      ...placeOf(context),
+      model: target.model,
+      cause,
+      load: load.count.high,
+      limit: limit.tokens,
+      bytes: load.bytes,
+      items,
+    },
+    emit,
+  )
+  if (answer?.defer === true && (cause === 'high-water' || cause === 'background')) return undefined
+  return { preserve: affordable(context, items, answer?.preserve ?? []) }
+}
+
+/** Wishes in their order, while they fit into their share. */
+function affordable(
+  { limit, emit }: PrepareContext,
+  items: BeforeEpochInfo['items'],
+  wanted: readonly string[],
+): ReadonlySet<string> {
+  const sizes = new Map(items.map(({ identity, tokens }) => [identity, tokens]))
+  const preserve = new Set<string>()
+  let left = PRESERVE_SHARE * limit.tokens
+  let refused = 0
+  for (const identity of new Set(wanted)) {
+    const tokens = sizes.get(identity)
+    if (tokens === undefined || tokens > left) refused++
+    else {
+      preserve.add(identity)
+      left -= tokens
+    }
+  }
+  if (refused > 0)
+    emit({
+      type: 'warning',
+      topic: 'hooks',
+      message: `beforeEpoch: ${refused} items are unknown or too large to preserve`,
+    })
+  return preserve
+}
+
+async function tellAfterEpoch(
+  context: PrepareContext,
+  cause: EpochCause,
+  { id, count }: Epoch,
+  before: View,
+  after: View,
+): Promise<void> {
+  const { deps, limit, target, emit } = context
+  const info = {
+    ...placeOf(context),
+    model: target.model,
+    epoch: id,
+    cause,
+    before: before.load.count.high,
+    after: after.load.count.high,
+    limit: limit.tokens,
+    covered: count,
+  }
+  await callHook(deps.hooks, 'afterEpoch', info, emit)
+}
 
 export interface DeclaredEpoch {
   readonly epoch: Epoch
@@ -31,26 +119,21 @@ export async function announceEpoch(
     before: before.load.count.high,
     after: view.load.count.high,
     covered: epoch.count,
-    ...(epoch.recall !== undefined && { recall: epoch.recall }),
-    ...(price !== undefined && { price }),
+    recall: epoch.recall,
+    price,
   })
   nameOrphans(context)
   await tellAfterEpoch(context, why, epoch, before, view)
-  designLogOf(deps.policy).reduced?.(context, { before, after: view, epoch }).forEach(emit)
+  designOf(deps.policy).log?.reduced?.(context, { before, after: view, epoch }).forEach(emit)
   return { epoch, view }
 }
 
-/** Calls that nobody will answer any more: only those of the newest step can still be waited for. */
+/** Calls that will not be answered any more: only those of the newest step can still be waited for. */
 function nameOrphans({ conversation: { items }, emit }: PrepareContext): void {
   const { pending, steps } = turnsOf(items)
   const newest = steps.at(-1)?.from ?? 0
   for (const index of pending.filter((at) => at < newest)) {
     const { id: item, callId, toolName: tool } = items[index]!
-    emit({
-      type: 'call-unanswered',
-      item,
-      ...(callId !== undefined && { callId }),
-      ...(tool !== undefined && { tool }),
-    })
+    emit({ type: 'call-unanswered', item, callId, tool })
   }
 }

@@ -1,17 +1,17 @@
 import type { LogRecord } from '../../core/records.ts'
 import { storeTexts } from '../session/archive.ts'
-import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { draftOf } from './draft-of.ts'
+import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
 import type { Proposal } from './cascade/draft.ts'
 import { summaryWriter } from './summary/summary-writer.ts'
 import { summaryLease } from './summary/summary-lease.ts'
-import { planWithinBytes } from './cascade/plan-within-bytes.ts'
+import { planEpoch } from './cascade/plan-epoch.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
 import { isOver } from '../prepare/limits.ts'
-import { draftOf, epochOf, ownTexts, viewUnder, type Cause } from './declare-epoch.ts'
-import { announceEpoch, type DeclaredEpoch } from './announce-epoch.ts'
-import { askBeforeEpoch } from './epoch-hooks.ts'
+import { epochOf, ownTexts, viewUnder, type Cause } from './declare-epoch.ts'
+import { announceEpoch, askBeforeEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { priceGate } from './price-gate.ts'
-import { recallUnder } from './recall-under.ts'
+import { recallUnder } from './record/record-recall.ts'
 import { appendTo } from '../session/restore.ts'
 import type { Standing } from '../prepare/standing.ts'
 
@@ -21,7 +21,7 @@ import type { Standing } from '../prepare/standing.ts'
  */
 export async function startSummary(context: PrepareContext, standing: Standing, view: View): Promise<void> {
   const { deps, branch, links, limit } = context
-  const { summaries, cascade, water } = deps.policy
+  const { summaries, water } = deps.policy
   const from = summaries?.backgroundFrom
   const { background: work } = deps
   if (from === undefined || deps.summarizer === undefined || work === undefined) return
@@ -32,7 +32,7 @@ export async function startSummary(context: PrepareContext, standing: Standing, 
   if (high <= from * limit.tokens || high < rested || epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return
   const wish = await askBeforeEpoch(context, view, 'background')
   if (wish === undefined) return
-  const plan = await planWithinBytes(draftOf(context, standing, wish.preserve), cascade, context.pause)
+  const plan = await planEpoch(draftOf(context, standing, wish.preserve), deps.policy)
   if (plan.edits.length === 0 || plan.asks === undefined) return
   const history = { chain: links.at(-1)!.chain, count: links.length, standing: standing.epoch?.id }
   background.start(history, high, (finish) =>
@@ -103,12 +103,8 @@ export async function takeSummary(
     }),
     log(),
   ])
-  const price = gate?.quote()
-  return announceEpoch(context, standing, before, epoch, {
-    why: 'background',
-    forced: cause.forced,
-    ...(price !== undefined && { price }),
-  })
+  const about = { why: 'background', forced: cause.forced, price: gate?.quote() } as const
+  return announceEpoch(context, standing, before, epoch, about)
 }
 
 const causeOf = ({ load }: View, forced: boolean): Cause => ({

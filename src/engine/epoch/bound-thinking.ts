@@ -25,10 +25,7 @@ export function withNewHead(
   const isBound =
     deps.catalogue.resolve(target.model).info.bindsThinking &&
     view.conversation.items.some(({ kind }) => kind === 'reasoning')
-  const conversation = changeEnvelope(view.conversation, {
-    ...changes,
-    ...(isBound && { dropStaleThinking: true as const }),
-  })
+  const conversation = changeEnvelope(view.conversation, isBound ? { ...changes, dropStaleThinking: true } : changes)
   return { conversation, headers: isBound ? { ...view.headers, ...codec.traits.staleThinkingHeaders } : view.headers }
 }
 

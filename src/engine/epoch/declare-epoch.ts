@@ -1,26 +1,18 @@
 import { declaredCount } from '../../core/epochs.ts'
-import type { Handle } from '../../core/handles.ts'
-import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
-import { turnsOf } from '../../core/turns.ts'
 import { referenceHandles, storeTexts } from '../session/archive.ts'
-import { keptTokens, workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
-import { coverage } from './cascade/plan-epoch.ts'
-import { bytesAfter, planWithinBytes } from './cascade/plan-within-bytes.ts'
+import { workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
+import { coverage, planEpoch } from './cascade/plan-epoch.ts'
 import type { PrepareContext, View } from '../prepare/context.ts'
-import { fixedCountOf, likelyCounts, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { isCertainlyOver, isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch/compact-wish.ts'
-import { epochsInARow, MOST_IN_A_ROW } from './breaker.ts'
+import { countItems, draftOf } from './draft-of.ts'
+import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './summary/summary-writer.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
-import type { PresentOptions } from '../deps.ts'
-import { derivedFrom } from '../tool-results/derived.ts'
-import { protectedItems } from './protected.ts'
-import { recallUnder } from './recall-under.ts'
+import { recallUnder } from './record/record-recall.ts'
 import type { Standing } from '../prepare/standing.ts'
-import { lowWater, marginOf } from './thresholds.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
 const PASSES = 3
@@ -64,20 +56,20 @@ async function planAndClaim(
       deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
       cause.alongside?.(),
     ])
-    // Whoever was first on this history had more room than we have.
+    // The first to compact this history had more room than we have.
     if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
     return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
   }
   await countItems(draft, pause)
   const { passes = PASSES, cascade } = deps.policy
   const writer = summaryWriter(context, {
-    modelFree: cause.modelFree === true,
-    ...(cause.before !== undefined && { before: cause.before }),
+    modelFree: cause.modelFree,
+    before: cause.before,
   })
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     await pause()
-    const plan = await planWithinBytes({ ...draft, lowTokens: draft.lowTokens * aim }, cascade, pause)
+    const plan = await planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy)
     await pause()
     if (plan.edits.length === 0) {
       // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
@@ -133,8 +125,8 @@ function aimed(draft: Draft, { requested, loadBefore, before }: Cause): Draft {
   const load = draft.likely === undefined ? loadBefore : (before?.load.count.tokens ?? loadBefore)
   return {
     ...draft,
-    ...(load <= draft.lowTokens && { lowTokens: load * ASKED_SHARE }),
-    ...(instructions !== undefined && { instructions }),
+    lowTokens: load <= draft.lowTokens ? load * ASKED_SHARE : draft.lowTokens,
+    instructions,
   }
 }
 
@@ -202,140 +194,8 @@ export function epochOf(
     after: 0,
     limit: context.limit.tokens,
     // The same history again: for a fallback model, for a window that the provider named, or because more has come behind it.
-    ...(standing.epoch?.cover === cover && { replaces: standing.epoch.id }),
+    replaces: standing.epoch?.cover === cover ? standing.epoch.id : undefined,
     inARow: epochsInARow(context, standing.epoch) + 1,
-  }
-}
-
-export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
-  const { deps, branch, conversation, links, limit } = context
-  const { design } = deps.meter
-  // First-send edits stay: the draft sees those items as the model did.
-  const items = conversation.items.map((item, index) => {
-    const edit = standing.firstSend.get(index)
-    // Whatever a plan writes, it writes from this: summaries, previews and what their handles open.
-    if (edit === undefined) return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
-    const { media: _, ...rest } = item
-    return { ...rest, text: edit.text, edited: true as const }
-  })
-  const origins = originsOf(context, standing)
-  const fixed = fixedCountOf(context)
-  const likely = deps.policy.water.lowBy === 'tokens' ? likelyOf(context, fixed.tokens) : undefined
-  const turns = turnsOf(items)
-  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
-  const bound = {
-    tokensOf: once(tokensOf(context)),
-    countText: onceForShort(textTokensOf(context)),
-    fixedTokens: fixed.high,
-  }
-  const counts = likely ?? bound
-  return {
-    items,
-    links,
-    turns,
-    keep,
-    pinned,
-    openFrom,
-    ...bound,
-    limitTokens: limit.tokens,
-    windowTokens: limit.window,
-    ...(design?.estimate !== undefined && {
-      estimate: (left: readonly Item[]) => design.estimate!({ ...conversation, items: left }, context.target.model),
-    }),
-    lowTokens: lowWater(deps.policy, limit, counts.fixedTokens, keptTokens({ items, keep, openFrom, ...counts })),
-    ...(likely !== undefined && { likely }),
-    marginTokens: marginOf(deps.policy, limit),
-    mayStrip: context.codec.traits.mayStrip,
-    bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
-    limitBytes: limit.bytes,
-    handleOf: (content) =>
-      typeof content === 'string'
-        ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
-        : deps.addressOf(branch.tenant, content),
-    present: (text, options) => origins(text)?.present(options) ?? deps.present(text, options).text,
-    presentLong: async (text, options) =>
-      origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
-    readers: context.epochReaders(),
-    describeResult: deps.describeResult,
-    hasModel: deps.summarizer !== undefined || context.send !== undefined,
-    asksInBand: deps.policy.summaries?.via === 'in-band' && context.send !== undefined,
-  }
-}
-
-function likelyOf(context: PrepareContext, fixedTokens: number): NonNullable<Draft['likely']> {
-  const { tokensOf: ofItem, countText } = likelyCounts(context)
-  return { tokensOf: once(ofItem), countText: onceForShort(countText), fixedTokens }
-}
-
-/** A plan asks for the size of every item many times over. */
-function once<T>(count: (of: T) => number): (of: T) => number {
-  const known = new Map<T, number>()
-  return (of) => {
-    const before = known.get(of)
-    if (before !== undefined) return before
-    const tokens = count(of)
-    known.set(of, tokens)
-    return tokens
-  }
-}
-
-/** Items between two looks at the clock. */
-const PAUSE_EVERY = 256
-
-/** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
-export async function countItems(
-  { items, tokensOf: count, countText, likely }: Draft,
-  pause: PrepareContext['pause'],
-): Promise<void> {
-  for (const [index, item] of items.entries()) {
-    count(item)
-    likely?.tokensOf(item)
-    if (item.kind === 'user') (likely?.countText ?? countText)(item.text.trim())
-    if (index % PAUSE_EVERY === 0) await pause()
-  }
-}
-
-/** Longer texts are mostly records that are being written, each of them once. */
-const SHORT_CHARACTERS = 2_000
-
-function onceForShort(count: (text: string) => number): (text: string) => number {
-  const short = once(count)
-  return (text) => (text.length <= SHORT_CHARACTERS ? short : count)(text)
-}
-
-/** What a text of the draft was made from, when it is a view or a reader's answer. */
-interface TextOrigin {
-  readonly handle: Handle
-  present(options: PresentOptions): string
-}
-
-/** A view that is shortened once more points at the whole and is made from it where it is at hand; never a handle of a handle. */
-function originsOf(context: PrepareContext, { firstSend }: Standing): (text: string) => TextOrigin | undefined {
-  const { deps, branch, conversation } = context
-  const known = new Map<string, TextOrigin | undefined>()
-  for (const [index, { text, handle }] of firstSend) {
-    const original = conversation.items[index]!.text
-    const whole = (): string => deps.redact?.(original) ?? original
-    const derived = derivedFrom(deps, branch, original)
-    known.set(text, {
-      handle,
-      present: (options) =>
-        derived?.shorten(options.budgetTokens, options.countTokens) ??
-        deps.present(whole(), { ...options, handle }).text,
-    })
-  }
-  return (text) => {
-    if (!known.has(text)) {
-      const derived = derivedFrom(deps, branch, text)
-      known.set(
-        text,
-        derived && {
-          handle: derived.handles[0]!,
-          present: ({ budgetTokens, countTokens }) => derived.shorten(budgetTokens, countTokens),
-        },
-      )
-    }
-    return known.get(text)
   }
 }
 

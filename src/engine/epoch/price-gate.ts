@@ -42,7 +42,7 @@ export interface PriceGate {
   quote(): EpochPrice | undefined
 }
 
-/** Undefined where the policy has no gate or nobody knows the price: then high water alone decides. */
+/** Undefined where the policy has no gate or the price is not known: then high water alone decides. */
 export function priceGate(context: PrepareContext, before: View): PriceGate | undefined {
   const { deps, branch, target, conversation, emit } = context
   const { price } = deps.catalogue.resolve(target.model).info

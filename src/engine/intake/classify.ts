@@ -1,6 +1,5 @@
 import { detectDelimited } from './detect/delimited.ts'
-import { detectJson, kindOfRecords, looksLikeJsonLines, sampleJsonLines } from './detect/json.ts'
-import type { JsonFound } from './detect/json.ts'
+import { detectJson, kindOfRecords, looksLikeJsonLines, sampleJsonLines, type JsonFound } from './detect/json.ts'
 import {
   detectCode,
   detectDiff,
@@ -12,10 +11,8 @@ import {
 } from './detect/lines.ts'
 import { detectMarkup } from './detect/markup.ts'
 import { preambleOf } from './detect/preamble.ts'
-import { takeSample } from './detect/sample.ts'
-import type { Detection, Detector } from './detect/sample.ts'
-import { readSource } from './source.ts'
-import type { Source } from './source.ts'
+import { takeSample, type Detection, type Detector } from './detect/sample.ts'
+import { readSource, type Source } from './source.ts'
 import { countLines } from './text.ts'
 import type { Classified, ContentKind } from './types.ts'
 

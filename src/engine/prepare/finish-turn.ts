@@ -11,7 +11,7 @@ import { toolUseOf } from '../tool-results/first-send.ts'
 import type { PrepareContext, View } from './context.ts'
 import type { PreparedTurn, PrepareReport } from './prepared-turn.ts'
 import type { Permitted } from './stages/permit.ts'
-import { draftOf } from '../epoch/declare-epoch.ts'
+import { draftOf } from '../epoch/draft-of.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 
 /** Remembers the request on its branch, opens its turn, and says what was done. `permission` has the view as it leaves. */

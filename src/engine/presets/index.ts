@@ -1,17 +1,16 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { Policy } from '../../core/policy.ts'
-import { adkCode } from './adk-code/policy.ts'
+import { adkCode } from './adk-code.ts'
 import { aiAgent } from './ai-agent/policy.ts'
 import { autosre } from './autosre/policy.ts'
 import { contextguard, contextguardWindow, slidingWindow } from './contextguard/policy.ts'
 import { cyberAutoagent } from './cyber-autoagent/policy.ts'
-import type { Environment } from './environment.ts'
-import { plimsoll } from './plimsoll/policy.ts'
+import type { Environment } from './shared.ts'
+import { plimsoll } from './plimsoll.ts'
 
 export { adkCode, aiAgent, autosre, contextguard, contextguardWindow, cyberAutoagent, plimsoll, slidingWindow }
 /** The designs' own guards and estimates, as pure functions. */
-export { guardAdkCode, type AdkCodeOptions } from './adk-code/guard.ts'
-export { adkCodeEstimator } from './adk-code/estimate.ts'
+export { adkCodeEstimator, guardAdkCode, type AdkCodeOptions } from './adk-code.ts'
 export {
   guardAiAgent,
   truncateJson,
@@ -19,10 +18,10 @@ export {
   truncateToGraphemes,
   truncateToTokens,
 } from './ai-agent/truncate.ts'
-export { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent/estimate.ts'
+export { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent/meter.ts'
 export { handleLargePayload, type LargePayloadOptions } from './autosre/large-payload.ts'
-export { guardSreResponse, type SreGuardOptions } from './autosre/truncation-guard.ts'
-export { autosreEmergency, autosreSliding } from './autosre/estimate.ts'
+export { guardSreResponse, type SreGuardOptions } from './autosre/guard.ts'
+export { autosreEmergency, autosreSliding } from './autosre/policy.ts'
 export { contextguardCalibrated, contextguardHeuristic } from './contextguard/estimate.ts'
 export {
   compressCyberInput,

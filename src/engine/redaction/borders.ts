@@ -26,8 +26,8 @@ function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
     case 'item-seen':
       return {
         ...record,
-        ...(record.callId !== undefined && { callId: redact(record.callId) }),
-        ...(record.toolName !== undefined && { toolName: redact(record.toolName) }),
+        callId: record.callId && redact(record.callId),
+        toolName: record.toolName && redact(record.toolName),
         kind: redact(record.kind),
         role: redact(record.role),
         text: redact(record.text),
@@ -38,8 +38,8 @@ function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
     case 'audit':
       return {
         ...record,
-        ...(record.callId !== undefined && { callId: redact(record.callId) }),
-        ...(record.tool !== undefined && { tool: redact(record.tool) }),
+        callId: record.callId && redact(record.callId),
+        tool: record.tool && redact(record.tool),
         reason: redact(record.reason),
       }
     case 'compaction-asked':
@@ -81,8 +81,8 @@ function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): Artifac
     const { tool, callId } = meta
     return {
       ...meta,
-      ...(tool !== undefined && { tool: redact(tool) }),
-      ...(callId !== undefined && { callId: redact(callId) }),
+      tool: tool && redact(tool),
+      callId: callId && redact(callId),
     }
   }
   return {
@@ -121,6 +121,6 @@ export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
     sessions: redactingStore(deps.sessions, redact),
     artifacts: redactingArtifacts(deps.artifacts, redact),
     addressOf: redactingAddress(deps.addressOf, redact),
-    ...(summarizer !== undefined && { summarizer: redactingSummarizer(summarizer, redact) }),
+    summarizer: summarizer && redactingSummarizer(summarizer, redact),
   }
 }

@@ -1,7 +1,4 @@
-import { TOKEN_FORMATS, type TokenFormat } from './formats.ts'
-import { LABELLED_SECRETS, PRIVATE_KEY } from './labelled.ts'
-import { redactJsonStrings } from './json-strings.ts'
-import { formsOf, secretsIn, type KnownValue } from './values.ts'
+import { LABELLED_SECRETS, PRIVATE_KEY, TOKEN_FORMATS, type TokenFormat } from './formats.ts'
 
 export interface RedactionOptions {
   /** Values of these variables are redacted wherever they occur. `false`: none. @default process.env */
@@ -53,4 +50,86 @@ function valueRedactor(known: readonly KnownValue[]): Redactor {
   const forms = [...names.keys()].sort((a, b) => b.length - a.length)
   const pattern = new RegExp(forms.map((form) => form.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'), 'g')
   return (text) => text.replace(pattern, (found) => mark(names.get(found)!))
+}
+
+/** JSON in a string in JSON: a tool's arguments that hold a request that holds a file. Deeper than this it is not read. */
+const MOST_NESTED = 5
+
+/**
+ * Redacts the strings of JSON as what they mean: behind a `\n` that stands as two characters a token looks like the end of a longer word,
+ * and an escaped letter hides it altogether. Works on any text; what is no JSON string is left for `redact` itself.
+ */
+function redactJsonStrings(text: string, redact: Redactor, depth = 0): string {
+  if (depth >= MOST_NESTED || !text.includes('\\')) return text
+  const out: string[] = []
+  let done = 0
+  for (let open = text.indexOf('"'); open >= 0; open = text.indexOf('"', done)) {
+    const { end, hasEscapes } = stringFrom(text, open)
+    if (end < 0) break
+    const clean = hasEscapes ? redactLiteral(text.slice(open, end), redact, depth) : undefined
+    out.push(text.slice(done, open), clean ?? text.slice(open, end))
+    done = end
+  }
+  return out.length === 0 ? text : out.join('') + text.slice(done)
+}
+
+/** Where a string that begins here ends. By jumps, since strings may have megabytes. */
+function stringFrom(text: string, open: number): { readonly end: number; readonly hasEscapes: boolean } {
+  const close = text.indexOf('"', open + 1)
+  let escape = text.indexOf('\\', open + 1)
+  if (close < 0 || escape < 0 || escape > close) return { end: close < 0 ? -1 : close + 1, hasEscapes: false }
+  let end = close
+  while (escape >= 0 && escape < end) {
+    if (escape + 1 === end) end = text.indexOf('"', escape + 2)
+    if (end < 0) return { end: -1, hasEscapes: true }
+    escape = text.indexOf('\\', escape + 2)
+  }
+  return { end: end + 1, hasEscapes: true }
+}
+
+function redactLiteral(literal: string, redact: Redactor, depth: number): string | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(literal)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'string') return undefined
+  const clean = redact(redactJsonStrings(value, redact, depth + 1))
+  return clean === value ? undefined : JSON.stringify(clean)
+}
+
+/** A secret known by its value, and the name it is shown under. */
+interface KnownValue {
+  readonly name: string
+  readonly value: string
+}
+
+const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASS|PASSWD|PWD|CREDENTIAL|AUTH|DSN|PRIVATE|SIGNATURE|_URL|_URI|CONNECTION)/i
+/** Names that match and hold no secret. */
+const HARMLESS_NAME =
+  /^(?:PWD|OLDPWD|SSH_AUTH_SOCK|XAUTHORITY|GPG_AGENT_INFO|DBUS_SESSION_BUS_ADDRESS)$|_(?:PATH|FILE|DIR)$/
+/** Shorter values occur by chance. */
+const LEAST_LENGTH = 8
+const URL_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^\s:@/]*:([^\s@/]+)@/i
+
+/** Values of environment variables whose names speak of secrets. Of a URL only its password is one. */
+function secretsIn(environment: Readonly<Record<string, string | undefined>>): KnownValue[] {
+  const found: KnownValue[] = []
+  for (const [name, value] of Object.entries(environment)) {
+    if (value === undefined || !SECRET_NAME.test(name) || HARMLESS_NAME.test(name)) continue
+    const password = URL_PASSWORD.exec(value)?.[1]
+    const secret = password ?? (/^(?:[a-z][a-z0-9+.-]*:\/\/|\/|\.\/|~\/)/i.test(value) ? undefined : value)
+    if (secret !== undefined && isSecret(secret)) found.push({ name, value: secret })
+  }
+  return found
+}
+
+const isSecret = (value: string): boolean => value.length >= LEAST_LENGTH && !/^(?:true|false|\d+|[a-z]+)$/i.test(value)
+
+/** The forms in which a value turns up: as it is, in JSON, in a URL, in base64. */
+function formsOf(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1)
+  const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '')
+  return [...new Set([value, json, JSON.stringify(json).slice(1, -1), encodeURIComponent(value), base64])]
 }

@@ -1,6 +1,5 @@
 import type { LogRecord } from '../../core/records.ts'
-import type { CallPlan } from '../../meter/index.ts'
-import { boundOf } from '../../meter/index.ts'
+import { type CallPlan, boundOf } from '../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../ports/summarizer.ts'
 import { callRecord, settleCall, tellCall } from './calls.ts'
 import type { PrepareContext } from '../prepare/context.ts'

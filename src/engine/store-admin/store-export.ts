@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
-import { RECORD_VERSION } from '../../core/records.ts'
-import type { LogRecord } from '../../core/records.ts'
+import { RECORD_VERSION, type LogRecord } from '../../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import type { StoreMaintenance } from '../../ports/store-maintenance.ts'

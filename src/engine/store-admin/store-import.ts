@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { PlimsollError } from '../../core/errors.ts'
-import { upgradeRecord } from '../../core/records.ts'
-import type { LogRecord } from '../../core/records.ts'
+import { upgradeRecord, type LogRecord } from '../../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { SessionStore, StoredRecord } from '../../ports/session-store.ts'
-import { EXPORT_VERSION, SECRET_PLACE } from './store-export.ts'
-import type { ExportEnd, ExportLine } from './store-export.ts'
+import { EXPORT_VERSION, SECRET_PLACE, type ExportEnd, type ExportLine } from './store-export.ts'
 
 export interface ImportOptions {
   /** Receives the export's artifacts; without it they are left out. It must use the secret of the exported store. */

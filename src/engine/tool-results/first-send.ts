@@ -146,14 +146,14 @@ const asShown = (item: Item, index: number, { firstSend }: Standing): Item => {
 /** Whether anything in a turn may have to be shortened; most turns are small and need no more than this. */
 function needsLook(context: PrepareContext, { fresh, others }: ResultTurn): boolean {
   const { deps, conversation, limit } = context
-  const { guard, budget } = deps.policy.intake
+  const { budget } = deps.policy.intake
   const count = tokensOf(context)
   const { maxTokens } = sizesOf(deps.policy.intake, limit.tokens)
   let sum = others.reduce((tokens, item) => tokens + count(item), 0)
   for (const { index } of fresh) {
     const item = conversation.items[index]!
     const tokens = count(item)
-    if (tokens > maxTokens || isLarge(guard, item.text)) return true
+    if (tokens > maxTokens || isLarge(deps.policy, item.text)) return true
     sum += tokens
   }
   if (budget === undefined) return false

@@ -1,19 +1,20 @@
-import type { GuardRule } from '../../core/policy.ts'
+import type { Policy } from '../../core/policy.ts'
 import type { Presented, PresentOptions } from '../deps.ts'
 import { describeOutput } from '../intake/index.ts'
-import { designNamed } from '../presets/designs.ts'
-import { triggeredBy } from '../presets/large-output.ts'
+import { designOf } from '../presets/design.ts'
+import { triggeredBy } from '../presets/shared.ts'
 
-/** Whether a design's guard would not let this result through as it is. */
-export const isLarge = (guard: GuardRule | undefined, text: string): boolean =>
-  guard !== undefined &&
-  (triggeredBy(text, guard) !== undefined || designNamed(guard.design).stops?.(guard, text) === true)
+/** Whether a preset's guard would not let this result through as it is. */
+export const isLarge = (policy: Policy, text: string): boolean =>
+  policy.intake.guard !== undefined &&
+  (triggeredBy(text, policy.intake.guard) !== undefined || designOf(policy).stops?.(text) === true)
 
-/** A large result as its design shows it, always with the address of the original; undefined where the design has no view. */
-export function guardedView(guard: GuardRule, text: string, options: PresentOptions): Presented | undefined {
-  if (!isLarge(guard, text)) return undefined
+/** A large result as the preset shows it, always with the address of the original; undefined where it is not large, or the preset has no view. */
+export function guardedView(policy: Policy, text: string, options: PresentOptions): Presented | undefined {
+  const { guard } = policy.intake
+  if (guard === undefined || !isLarge(policy, text)) return undefined
   const started = options.now?.()
-  const shown = designNamed(guard.design).guard?.(guard, text, options)
+  const shown = designOf(policy).guard?.(guard, text, options)
   if (shown === undefined) return undefined
   const { report, about } = describeOutput(text, shown.text, 'head-tail')
   const elapsed = started === undefined ? {} : { processing_ms: options.now!() - started }

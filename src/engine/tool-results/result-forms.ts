@@ -4,6 +4,7 @@ import type { Branch } from '../session/branch/branch.ts'
 import type { EngineDeps, Presented, PresentOptions } from '../deps.ts'
 import { derivedFrom, type Derived } from './derived.ts'
 import { describeOutput, pointerText } from '../intake/index.ts'
+import { designOf } from '../presets/design.ts'
 import { guardedView, isLarge } from './intake-guard.ts'
 import { readerNames, type Readers } from '../readers/reader-tools.ts'
 import { toolBudget, type BudgetGrant, type BudgetSnapshot, type ResultForms, type ToolBudget } from './tool-budget.ts'
@@ -86,14 +87,14 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
       presented: (grant) => whole(grant.text, modes[grant.step]),
     }
   }
-  const isGuarded = binary === undefined && isLarge(intake.guard, text)
+  const isGuarded = binary === undefined && isLarge(deps.policy, text)
   const tooLarge =
     binary !== undefined
       ? 'bytes that are no text are described, not shown'
       : isOver
         ? isLong
         : isGuarded
-          ? `larger than the guard of ${intake.guard?.design ?? 'the policy'} lets through`
+          ? `larger than the guard of ${designOf(deps.policy).name ?? 'the policy'} lets through`
           : undefined
   let shown: Presented | undefined
   const preview = async (most: number): Promise<string> => {
@@ -130,7 +131,6 @@ async function viewWithin(
   { text, binary, tool, handle }: ResultSource,
   { maxTokens, previewTokens }: { readonly maxTokens: number; readonly previewTokens: number },
 ): Promise<Presented> {
-  const { guard } = deps.policy.intake
   const options: PresentOptions = {
     budgetTokens: Math.floor(Math.min(maxTokens, previewTokens)),
     countTokens,
@@ -141,7 +141,7 @@ async function viewWithin(
   }
   if (binary !== undefined) return deps.present(binary, options)
   const clean = deps.redact?.(text) ?? text
-  const guarded = guard === undefined ? undefined : guardedView(guard, clean, options)
+  const guarded = guardedView(deps.policy, clean, options)
   if (guarded !== undefined && countTokens(guarded.text) <= maxTokens) return guarded
   return deps.presentLong?.(clean, options) ?? deps.present(clean, options)
 }

@@ -16,7 +16,6 @@ import { chat, declare } from './write.ts'
 const traits: WireTraits = {
   promptFraming: 'messages',
   windowHoldsAnswer: true,
-  mayStrip: () => true,
   staleThinkingHeaders: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' },
   keepsAnswers: false,
   compactsHistory: () => false,

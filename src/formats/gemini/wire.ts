@@ -15,7 +15,6 @@ const traits: WireTraits = {
   promptFraming: 'contents',
   windowHoldsAnswer: false,
   // A signature belongs to the thought of a model that wants it back.
-  mayStrip: (thought) => thought.sealed !== true,
   staleThinkingHeaders: {},
   keepsAnswers: false,
   compactsHistory: () => false,

@@ -14,7 +14,6 @@ const traits: WireTraits = {
   promptFraming: 'messages',
   windowHoldsAnswer: true,
   // Templates leave the thinking of earlier turns out by themselves.
-  mayStrip: () => true,
   staleThinkingHeaders: {},
   keepsAnswers: false,
   compactsHistory: () => false,

@@ -18,7 +18,6 @@ const traits: WireTraits = {
   promptFraming: 'items',
   windowHoldsAnswer: true,
   // A call without the reasoning item that led to it is refused.
-  mayStrip: () => false,
   staleThinkingHeaders: {},
   keepsAnswers: true,
   compactsHistory: (endpoint) => endpoint === undefined || COMPACTING.test(endpoint),

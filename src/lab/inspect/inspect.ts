@@ -1,17 +1,11 @@
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
-import { addUsage } from '../../core/usage.ts'
-import type { Usage } from '../../core/usage.ts'
-import { distinct, slicesOf } from './by-kind.ts'
-import type { Slice } from './by-kind.ts'
-import { growthOf } from './growth.ts'
+import { addUsage, type Usage } from '../../core/usage.ts'
+import { distinct, slicesOf, type Slice } from './by-kind.ts'
+import { growthOf, type Growth } from './growth.ts'
 import { compositionOf, type CompositionLayer } from './composition.ts'
-import type { Growth } from './growth.ts'
-import { piecesOf } from './pieces.ts'
-import type { Piece } from './pieces.ts'
-import { repeatsOf } from './repeats.ts'
-import type { Repeats } from './repeats.ts'
-import { savingsOf } from './savings.ts'
-import type { Saving, SavingOptions } from './savings.ts'
+import { piecesOf, type Piece } from './pieces.ts'
+import { repeatsOf, type Repeats } from './repeats.ts'
+import { savingsOf, type Saving, type SavingOptions } from './savings.ts'
 import type { InspectOptions, InspectSource } from './source.ts'
 
 export interface BigItem {
@@ -83,7 +77,7 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
     },
     growth,
     composition: compositionOf(source, pieces, growth.points, options),
-    savings: savingsOf(pieces, repeats, options),
+    savings: savingsOf(pieces, options),
     ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
     ...(usages.length > 0 && options.price !== undefined && { costUsd: costOf(source, options.price) }),
     withoutUsage: source.calls.length - usages.length,

@@ -1,6 +1,5 @@
 import { distinct } from './by-kind.ts'
-import { fileRead } from './pieces.ts'
-import type { Piece } from './pieces.ts'
+import { fileRead, type Piece } from './pieces.ts'
 import { LineSet } from './line-set.ts'
 
 /** Results with the same bytes. */

@@ -1,9 +1,9 @@
 import type { Item } from '../../core/item.ts'
 import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../core/quotes.ts'
-import { callReader } from '../../engine/epoch/record/arguments.ts'
-import { isOpen, planStateOf } from '../../engine/epoch/record/plan-state.ts'
+import { callReader } from '../../engine/epoch/record/calls.ts'
+import { lineKey } from '../../engine/epoch/record/excerpts.ts'
+import { isOpen, planStateOf } from '../../engine/epoch/record/facts.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
-import { lineKey } from '../../engine/epoch/record/line-key.ts'
 import { readableText } from './source.ts'
 
 /** What a compaction left for whoever goes on, right after it and over what it covered. Shares; 1 where there was nothing to keep. */

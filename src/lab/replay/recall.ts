@@ -1,8 +1,6 @@
 import { visitIdentifiers } from '../../core/identifiers.ts'
-import { createLineMatcher, quotableLines } from '../../core/quotes.ts'
-import type { LineMatcher } from '../../core/quotes.ts'
-import { readableText } from './source.ts'
-import type { ReplayCall, ReplaySource } from './source.ts'
+import { createLineMatcher, quotableLines, type LineMatcher } from '../../core/quotes.ts'
+import { readableText, type ReplayCall, type ReplaySource } from './source.ts'
 
 /** What an answer took from before it, in its own words. */
 export interface TurnNeeds {

@@ -1,9 +1,7 @@
 import type { PriceModel } from '../../core/price.ts'
 import { RecallIndex } from './recall.ts'
-import { SessionPricer } from './session-price.ts'
-import type { SentPiece, SentRequest } from './session-price.ts'
-import { readableText } from './source.ts'
-import type { ReplaySource } from './source.ts'
+import { SessionPricer, type SentPiece, type SentRequest } from './session-price.ts'
+import { readableText, type ReplaySource } from './source.ts'
 import { RecallTally } from './tally.ts'
 
 export interface ReplayMeterOptions {

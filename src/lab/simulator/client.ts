@@ -1,5 +1,4 @@
-import type { Answer } from '../../testing/referee/index.ts'
-import { calls, say } from '../../testing/referee/index.ts'
+import { type Answer, calls, say } from '../../testing/referee/index.ts'
 import { filler } from './filler.ts'
 import { replyText, type Blob, type Scenario, type ToolSet, type Turn } from './scenario.ts'
 

@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-
 import { PlimsollError } from '../../core/errors.ts'
 import { detectLoader } from './detect.ts'
 import type { TranscriptLoader } from './loader.ts'
 import { readOpenCodeStorage } from './agents/opencode-storage.ts'
 import type { LoadOptions, Problem, Recording } from './recording.ts'
-import { readSource } from './source.ts'
-import type { SourceRecord } from './source.ts'
+import { readSource, type SourceRecord } from './source.ts'
 
 export interface LoadedFile {
   readonly file: string

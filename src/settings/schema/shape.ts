@@ -69,20 +69,11 @@ const steps = object('Settings of single reduction steps, by step', {
     floorTokens: tokens('Smallest size that an item is shortened to'),
     above: share('Starts above this share of the limit'),
     to: share('Stops at this share of the limit'),
-    tokens: tokens('Upper bound of both shares, in tokens'),
+  }),
+  'squeeze-budget': object('AutoSRE: holds histories within a working context', {
+    tokens: tokens('The working context'),
     minimum: count('Histories with fewer items are not changed'),
-  }),
-  native: object('The provider’s own context management', {
-    compactAt: share('Share of the limit from which the provider compacts'),
-    clearToolUsesAt: share('Share of the limit from which the provider clears old tool results'),
-    keepToolUses: count('Newest tool uses that the provider keeps'),
-    keepThinkingTurns: count('Newest turns whose thinking the provider keeps', 1),
-  }),
-  'strip-reasoning': object('Removes the reasoning of finished steps', {
-    keep: count('Newest finished turns that keep their reasoning'),
-  }),
-  'collapse-duplicates': object('Replaces a result that a newer one repeats by a reference', {
-    minTokens: tokens('Smaller results are not changed'),
+    floorTokens: tokens('Smallest size that an item is shortened to'),
   }),
   'compress-results': object('Truncates old results', {
     fromChars: count('Truncates results of at least this many characters'),
@@ -90,14 +81,8 @@ const steps = object('Settings of single reduction steps, by step', {
     preserveFirst: count('First messages that are not changed'),
     preserveLast: count('Last messages that are not changed'),
   }),
-  offload: object('Replaces old results by a digest with a handle', {
-    minTokens: tokens('Replaces results of at least this size'),
-    digestTokens: tokens('Size of a digest'),
-    preserveFirst: count('First messages that are not changed'),
-    preserveLast: count('Last messages that are not changed'),
-  }),
   window: object('Keeps only the newest part of the history', {
-    size: count('Starts at this many messages, items or tokens', 1),
+    size: count('Starts at this many messages', 1),
     target: share('Share of that size that is kept'),
     preserveFirst: count('First messages that stay'),
     preserveLast: count('Last messages that stay'),
@@ -129,8 +114,6 @@ const override = object('Numbers of the policy to change', {
     rest: share('New tokens that must come before the next compaction that is not forced'),
     highTokens: tokens('Upper bound of high, in tokens'),
     lowTokens: tokens('Upper bound of low, in tokens'),
-    messages: count('Compaction also starts at this many messages', 1),
-    cacheRelax: share('Added to the thresholds while the prompt cache is warm', 0.3),
   }),
   buffer: object('Part of the window that is not used', {
     fraction: share('Share of the window'),
@@ -159,6 +142,12 @@ const override = object('Numbers of the policy to change', {
   retention: object('Removal of stored outputs that no session refers to', {
     keep: count('How many of the newest are kept'),
     cleanAt: count('Removal starts at this many', 1),
+  }),
+  native: object('The provider’s own context management, on Anthropic and OpenAI Responses', {
+    compactAt: share('Share of the limit from which the provider compacts'),
+    clearToolUsesAt: share('Share of the limit from which the provider clears old tool results'),
+    keepToolUses: count('Newest tool uses that the provider keeps'),
+    keepThinkingTurns: count('Newest turns whose thinking the provider keeps', 1),
   }),
   guard: object('When the guard of a preset shortens a result', {
     items: count('More items in a list or object than this'),

@@ -1,4 +1,5 @@
 import { nearest } from '../../core/nearest.ts'
+import { insteadOf } from '../removed-keys.ts'
 import { readNumber, unitWords } from './read-number.ts'
 import type { Shape } from './shape.ts'
 
@@ -101,12 +102,10 @@ export function validate(root: Located, shape: Shape, file: string): Validated {
       }
       if (shape === undefined) {
         const known = wanted.kind === 'object' ? Object.keys(wanted.fields) : []
-        report(
-          entry,
-          at,
-          `There is no key ${JSON.stringify(key)}${path === '' ? '' : ` in ${path}`}.`,
-          nearest(key, known),
-        )
+        const instead = insteadOf(at)
+        const unknown = `There is no key ${JSON.stringify(key)}${path === '' ? '' : ` in ${path}`}`
+        if (instead === undefined) report(entry, at, `${unknown}.`, nearest(key, known))
+        else report(entry, at, `${unknown} any more. ${instead}`)
         continue
       }
       const value = read(entry.value, shape, at)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { factsOf } from '../../../src/engine/epoch/record/facts.ts'
-import { fileNames } from '../../../src/engine/epoch/record/file-names.ts'
+import { fileNames } from '../../../src/engine/epoch/record/calls.ts'
 import { step } from './items.ts'
 
 describe('files that a record names', () => {

@@ -3,8 +3,8 @@ import {
   chooseExcerpts,
   renderExcerpt,
   type ExcerptSource,
-} from '../../../src/engine/epoch/record/excerpts/excerpts.ts'
-import { passagesOf } from '../../../src/engine/epoch/record/excerpts/passages.ts'
+  passagesOf,
+} from '../../../src/engine/epoch/record/excerpts.ts'
 
 const FUNCTION = (name: string): string[] => [
   `export function ${name}(input: string): string {`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { planStateOf, planText } from '../../../src/engine/epoch/record/plan-state.ts'
+import { planStateOf, planText } from '../../../src/engine/epoch/record/facts.ts'
 import { step } from './items.ts'
 
 const listed = (...items: ReturnType<typeof step>): string => planText(planStateOf(items))

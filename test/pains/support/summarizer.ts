@@ -2,6 +2,7 @@ import type { Policy } from '../../../src/core/policy.ts'
 import { createSession, type Session } from '../../../src/engine/session/session.ts'
 import { policyNamed } from '../../../src/engine/presets/index.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest } from '../../../src/ports/summarizer.ts'
+import { summaryDesign } from '../../support/summary-design.ts'
 import { testEngine, type TestEngine } from '../../support/engine.ts'
 
 /** The default policy with a model that writes the summary. */
@@ -9,8 +10,9 @@ export const SUMMARISING: Policy = {
   ...policyNamed('plimsoll'),
   name: 'summarising',
   passes: 2,
+  design: summaryDesign(0.2),
   cascade: [
-    { step: 'summarise', scope: 'middle', tail: 6, style: 'handover', share: { of: 'limit', value: 0.2 } },
+    { step: 'summarise', tail: 6 },
     { step: 'fold', tailShare: 0.15, summaryShare: 0.4 },
     { step: 'squeeze', floorTokens: 120 },
   ],

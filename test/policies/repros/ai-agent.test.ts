@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PlimsollOptions } from '../../../src/compose/plimsoll.ts'
-import { aiAgent, policyNamed } from '../../../src/engine/presets/index.ts'
+import { aiAgent } from '../../../src/engine/presets/index.ts'
 import { messagesApart } from '../../support/joined.ts'
 import { open, step, tool, words, type ChatMessage } from './chat.ts'
 
@@ -83,7 +83,7 @@ describe('a conversation that has outgrown its window', () => {
 })
 
 describe('counters', () => {
-  const debugging = () => agent({ policy: { ...aiAgent(), debug: true }, window: 100_000 })
+  const debugging = () => agent({ policy: aiAgent({ CONTEXT_DEBUG: 'true' }), window: 100_000 })
   type Line = Readonly<Record<string, number | string>>
   const last = (events: readonly { type: string; topic?: string; message?: string }[], topic: string): Line =>
     JSON.parse(events.findLast((event) => event.topic === `context-guard/${topic}`)!.message!) as Line
@@ -128,7 +128,7 @@ describe('counters', () => {
 describe('tokenizers by id', () => {
   const projected = async (tokenizers: Record<string, string>, text: string) => {
     const policy = aiAgent()
-    const { plimsoll, events } = open({ policy: { ...policy, estimator: { ...policy.estimator!, tokenizers } } })
+    const { plimsoll, events } = open({ policy: { ...policy, estimator: { tokenizers } } })
     const { load } = await plimsoll.session({ id: 't' }).prepare({
       format: 'openai-chat',
       body: { model: 'gpt-4', messages: [{ role: 'user', content: text }] },
@@ -154,12 +154,5 @@ describe('tokenizers by id', () => {
   it('warn about an id that nobody knows, and count characters / 4', async () => {
     const { warnings } = await projected({ 'gpt-4': 'tokenizer-of-mine' }, 'hello')
     expect(warnings.join()).toContain('Unknown tokenizer "tokenizer-of-mine"')
-  })
-})
-
-describe('CONTEXT_DEBUG', () => {
-  it('is the policy’s, from the environment', () => {
-    expect(policyNamed('ai-agent', { CONTEXT_DEBUG: 'true' }).debug).toBe(true)
-    expect(policyNamed('ai-agent', { CONTEXT_DEBUG: 'false' }).debug).toBeUndefined()
   })
 })

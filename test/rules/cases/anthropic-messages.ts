@@ -1,6 +1,5 @@
 import type { ANTHROPIC_RULES } from '../../../src/formats/anthropic-messages/rules.ts'
-import type { RuleCases } from '../case.ts'
-import { LONE, png } from '../case.ts'
+import { type RuleCases, LONE, png } from '../case.ts'
 
 type Block = Readonly<Record<string, unknown>>
 

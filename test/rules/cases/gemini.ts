@@ -1,6 +1,5 @@
 import type { GEMINI_RULES } from '../../../src/formats/gemini/rules.ts'
-import type { RuleCases } from '../case.ts'
-import { LONE } from '../case.ts'
+import { type RuleCases, LONE } from '../case.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,5 @@
 import type { OllamaChatRule } from '../../../src/formats/ollama-chat/rules.ts'
-import type { RuleCases } from '../case.ts'
-import { png } from '../case.ts'
+import { type RuleCases, png } from '../case.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,5 @@
 import type { OPENAI_CHAT_RULES } from '../../../src/formats/openai-chat/rules.ts'
-import type { RuleCases } from '../case.ts'
-import { LONE } from '../case.ts'
+import { type RuleCases, LONE } from '../case.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

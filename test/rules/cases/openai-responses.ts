@@ -1,6 +1,5 @@
 import type { OPENAI_RESPONSES_RULES } from '../../../src/formats/openai-responses/rules.ts'
-import type { RuleCases } from '../case.ts'
-import { LONE } from '../case.ts'
+import { type RuleCases, LONE } from '../case.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

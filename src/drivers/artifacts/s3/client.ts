@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
-import { encode, signRequest } from './sign.ts'
-import type { S3Credentials } from './sign.ts'
+import { encode, signRequest, type S3Credentials } from './sign.ts'
 
 export interface S3Options {
   readonly bucket: string

@@ -4,8 +4,7 @@ import { wordKey } from '../read-record.ts'
 import { keyOf } from '../record-keys.ts'
 import { toStored } from '../record-text.ts'
 import { wordsOf } from '../../../core/search-words.ts'
-import { SERVER_NOW, toColumn } from './context.ts'
-import type { Context } from './context.ts'
+import { SERVER_NOW, toColumn, type Context } from './context.ts'
 
 // Postgres holds at most a megabyte in one text-search vector; this many words of the longest kind stay far below it.
 const WORDS_PER_ROW = 2000

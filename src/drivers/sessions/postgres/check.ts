@@ -12,8 +12,7 @@ import {
 } from '../log-check.ts'
 import { fromStored } from '../record-text.ts'
 import { int, text, type Row } from '../rows.ts'
-import { fromColumn } from './context.ts'
-import type { Context } from './context.ts'
+import { fromColumn, type Context } from './context.ts'
 import { bytesOf } from './log.ts'
 
 const PAGE = 256

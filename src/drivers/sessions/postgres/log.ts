@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { LogRecord } from '../../../core/records.ts'
-import { isUncertain, isUniqueViolation } from '../../postgres/connection.ts'
-import type { Postgres, Queries } from '../../postgres/connection.ts'
+import { isUncertain, isUniqueViolation, type Postgres, type Queries } from '../../postgres/connection.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checks.ts'
 import type { LogPage } from '../paged-log.ts'
 import { appendBatch } from './append.ts'
 import { copyLookups, int, text } from '../rows.ts'
-import { SERVER_NOW, ensureTenant, recordOf, tenantId } from './context.ts'
-import type { Context } from './context.ts'
+import { SERVER_NOW, ensureTenant, recordOf, tenantId, type Context } from './context.ts'
 
 export interface SessionHead {
   readonly id: number

@@ -5,8 +5,7 @@ import type { Queries } from '../../postgres/connection.ts'
 import { firstHolders, foundEpochs, uncached, type EpochRow } from '../epoch-rows.ts'
 import { int, text, type Row } from '../rows.ts'
 import { appendBatch } from './append.ts'
-import { ensureTenant, recordOf, tenantId } from './context.ts'
-import type { Context } from './context.ts'
+import { ensureTenant, recordOf, tenantId, type Context } from './context.ts'
 
 /** One indexed query; bodies come from the cache, or from a second query by row id. */
 export async function findEpochs(

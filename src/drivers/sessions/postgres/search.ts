@@ -1,12 +1,10 @@
 import type { SearchHit } from '../../../ports/session-store.ts'
 import type { Queries } from '../../postgres/connection.ts'
 import { queryWords } from '../../../core/search-words.ts'
-import { rankCandidates } from '../search-words.ts'
-import type { Candidate } from '../search-words.ts'
+import { rankCandidates, type Candidate } from '../search-words.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'
-import { recordOf, tenantId } from './context.ts'
-import type { Context } from './context.ts'
+import { recordOf, tenantId, type Context } from './context.ts'
 
 // Newest records looked at per word once no record holds all words; enough for a rare word to be found among common ones.
 const PER_WORD = 50

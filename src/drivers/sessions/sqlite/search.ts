@@ -1,11 +1,9 @@
 import type { SearchHit } from '../../../ports/session-store.ts'
 import { queryWords } from '../../../core/search-words.ts'
-import { rankCandidates } from '../search-words.ts'
-import type { Candidate } from '../search-words.ts'
+import { rankCandidates, type Candidate } from '../search-words.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text } from '../rows.ts'
-import { recordOf, tenantId } from './context.ts'
-import type { Context } from './context.ts'
+import { recordOf, tenantId, type Context } from './context.ts'
 import type { SqliteDatabase } from './database.ts'
 import { headOf } from './log.ts'
 

@@ -2,8 +2,7 @@ import { isPlimsollError } from '../../../core/errors.ts'
 import { wordKey } from '../read-record.ts'
 import { int, text as nameOf } from '../rows.ts'
 import { addWords, ENOUGH_WORDS, wordPieces } from '../../../core/search-words.ts'
-import { recordOf } from './context.ts'
-import type { Context } from './context.ts'
+import { recordOf, type Context } from './context.ts'
 import type { SqliteDatabase, SqlRow } from './database.ts'
 
 /** Nobody else gets to work while a slice runs. */

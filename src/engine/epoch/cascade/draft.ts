@@ -1,12 +1,11 @@
 import type { Link } from '../../../core/chain.ts'
+import { rangesOf } from '../../../core/epochs.ts'
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import type { Turns } from '../../../core/turns.ts'
-import type { WireTraits } from '../../../core/wire-traits.ts'
 import type { ArtifactMeta } from '../../../ports/artifact-store.ts'
 import type { PresentOptions } from '../../deps.ts'
-import type { DescribeResult } from '../summary/narrative.ts'
 import type { Readers } from '../../readers/reader-tools.ts'
 
 /** What the cascade works on: a transcript with its first-send edits in place, and the numbers to reach. All pure. */
@@ -27,7 +26,7 @@ export interface Draft {
   readonly fixedTokens: number
   readonly limitTokens: number
   readonly windowTokens: number
-  /** The design's own estimate of a request with these items; absent where its policy has none. */
+  /** The preset's own estimate of a request with these items; absent where it has none. */
   readonly estimate?: (items: readonly Item[]) => number
   /** What a reduction aims at; in likely tokens where there is `likely`. */
   readonly lowTokens: number
@@ -37,16 +36,11 @@ export interface Draft {
   readonly bytes: number
   readonly limitBytes: number
   readonly handleOf: (content: string | Uint8Array) => Handle
-  /** Distance between the window and high water. */
-  readonly marginTokens: number
-  /** Whether a thought may go while what it led to stays, by the rules of the wire. */
-  readonly mayStrip: WireTraits['mayStrip']
-  readonly present: (text: string, options: PresentOptions) => string
-  /** The same for a text of any length. */
+  /** A text of any length as a preview. */
   readonly presentLong: (text: string, options: PresentOptions) => Promise<string>
   readonly readers: Readers
   /** One sentence about a tool's result, for narratives. */
-  readonly describeResult: DescribeResult
+  readonly describeResult: (tool: string, response: unknown) => string
   /** What a person asked of the summary. */
   readonly instructions?: string
   /** There is a model that may be asked for summaries. */
@@ -61,6 +55,19 @@ export interface Proposal {
   readonly stored: ReadonlyMap<Handle, StoredText>
   /** Texts of inserted messages that a model may write better; what stands in the edit serves without one. */
   readonly asks?: readonly SummaryAsk[]
+}
+
+/** What earlier steps of a cascade have proposed. */
+export interface PlannedSoFar {
+  readonly edits: readonly EpochEdit[]
+  /** Tokens of what would be left, as a sum of upper bounds. */
+  readonly projected: number
+  /** Whether an item would leave, by its index. */
+  readonly gone: (index: number) => boolean
+  /** Texts that stand in the place of items, by index. */
+  readonly shown: ReadonlyMap<number, string>
+  /** The items that would be left, our own messages among them. */
+  readonly items: () => Item[]
 }
 
 /** A summary to be asked for: the answer, wrapped, takes the place of the inserted `text`. */
@@ -114,10 +121,7 @@ export const WORDS_SHARE = 0.8
 export const workingRoom = (draft: Draft): number =>
   Math.max(draft.limitTokens - keptTokens(draft), (1 - WORDS_SHARE) * (draft.limitTokens - draft.fixedTokens), 0)
 
-export function storedText(item: Item): StoredText {
-  const { text, toolName: tool, callId } = item
-  return { text, ...(tool !== undefined && { tool }), ...(callId !== undefined && { callId }) }
-}
+export const storedText = ({ text, toolName, callId }: Item): StoredText => ({ text, tool: toolName, callId })
 
 export const NOTHING: Proposal = { edits: [], stored: new Map() }
 
@@ -133,4 +137,103 @@ export function nextPlaces(draft: Pick<Draft, 'items' | 'links'>): Int32Array {
   const places = linkPlaces(draft)
   for (let i = places.length - 2; i >= 0; i--) if (places[i]! < 0) places[i] = places[i + 1]!
   return places
+}
+
+type Unit = 'messages' | 'items'
+
+/** How much of a unit stands in a range of items. */
+export function sizeOf(draft: Draft, from: number, to: number, unit: Unit): number {
+  if (unit === 'items') return to - from
+  let sum = 0
+  for (let i = from; i < to; i++) {
+    const item = draft.items[i]!
+    if (i === from || item.message < 0 || item.message !== draft.items[i - 1]!.message) sum++
+  }
+  return sum
+}
+
+/** Where the newest `amount` begin; moved back to the start of a step, so that no call loses its result. */
+export function tailStart(draft: Draft, amount: number, unit: Unit): number {
+  const { steps } = draft.turns
+  let from = draft.items.length
+  let held = 0
+  for (let s = steps.length - 1; s >= 0 && held < amount; s--) {
+    from = steps[s]!.from
+    held += sizeOf(draft, from, steps[s]!.to, unit)
+  }
+  return Math.min(from, draft.openFrom)
+}
+
+/** Where the first `amount` messages end, at the end of a step. */
+export function headEnd(draft: Draft, amount: number): number {
+  let to = 0
+  let held = 0
+  for (const step of draft.turns.steps) {
+    if (held >= amount) break
+    to = step.to
+    held += sizeOf(draft, step.from, step.to, 'messages')
+  }
+  return to
+}
+
+/** Items of a range that may go, whole steps at a time; what must stay does. */
+export function foldableIn(draft: Draft, from: number, to: number): number[] {
+  const indexes: number[] = []
+  for (const step of draft.turns.steps) {
+    if (step.from < from || step.to > to || mustStayWhole(draft, step.from, step.to)) continue
+    for (let i = step.from; i < step.to; i++) if (!draft.keep.has(i)) indexes.push(i)
+  }
+  return indexes
+}
+
+export function dropEdits(draft: Draft, indexes: readonly number[], reason: string): EpochEdit[] {
+  const places = linkPlaces(draft)
+  return rangesOf(indexes.map((index) => ({ place: places[index]!, reason })).filter(({ place }) => place >= 0))
+}
+
+/** Place of the first chained item from `index` on; the end of the chain when there is none. */
+export function placeFrom(draft: Draft, index: number): number {
+  const places = linkPlaces(draft)
+  for (let i = index; i < places.length; i++) if (places[i]! >= 0) return places[i]!
+  return draft.links.length
+}
+
+/** A kept call or result keeps its whole step: half of a pair is no valid request. */
+export function mustStayWhole(draft: Draft, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) {
+    const kind = draft.items[i]!.kind
+    if (draft.keep.has(i) && (kind === 'call' || kind === 'result')) return true
+  }
+  return false
+}
+
+/**
+ * The summary stands before the first thing that stays behind the first folded one: with the newest user message older than
+ * the tail, the request then still comes after it. A step that stays whole is never split by it.
+ */
+export function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
+  const places = linkPlaces(draft)
+  const firstChained = (from: number, to: number, wanted: (i: number) => boolean): number | undefined => {
+    for (let i = from; i < to; i++) if (places[i]! >= 0 && wanted(i)) return places[i]
+    return undefined
+  }
+  for (const { from, to } of draft.turns.steps) {
+    if (to <= firstFolded || from >= tailFrom) continue
+    const whole = mustStayWhole(draft, from, to)
+    const place = firstChained(Math.max(from, firstFolded), to, (i) => whole || draft.keep.has(i))
+    if (place !== undefined) return place
+  }
+  return firstChained(tailFrom, draft.items.length, () => true) ?? draft.links.length
+}
+
+/** The common height that the largest are cut down to so that all together fit: small ones stay whole as long as possible. */
+export function levelWithin(sizes: readonly number[], budget: number): number {
+  const sorted = sizes.toSorted((a, b) => a - b)
+  let left = budget
+  for (const [i, size] of sorted.entries()) {
+    const share = left / (sorted.length - i)
+    if (size > share) return share
+    left -= size
+  }
+  return Infinity
 }

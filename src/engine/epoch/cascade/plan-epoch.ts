@@ -1,123 +1,151 @@
 import type { Handle } from '../../../core/handles.ts'
-import type { Item } from '../../../core/item.ts'
-import type { CascadeStep } from '../../../core/policy.ts'
+import { mediaBytes, type Item } from '../../../core/item.ts'
+import type { CascadeStep, Policy, SqueezeStep } from '../../../core/policy.ts'
 import type { EpochEdit } from '../../../core/records.ts'
-import type { Pause } from '../../../util/yield-now.ts'
-import { behindCompaction } from './behind-compaction.ts'
-import { collapseDuplicates } from './steps/collapse-duplicates.ts'
-import { compressResults } from './steps/compress-results.ts'
-import { nextPlaces, NOTHING, workingRoom, type Draft, type Proposal, type StoredText } from './draft.ts'
-import { emergencyFold } from './steps/emergency.ts'
-import { fold } from './steps/fold.ts'
-import { offload } from './steps/offload.ts'
-import { squeeze } from './steps/squeeze.ts'
-import { strippedIn, stripReasoning } from './steps/strip-reasoning.ts'
-import { summarise } from './steps/summarise.ts'
-import { slideWindow } from './steps/window.ts'
+import { designOf, type OwnStepFunction } from '../../presets/design.ts'
+import {
+  dropEdits,
+  foldableIn,
+  nextPlaces,
+  NOTHING,
+  workingRoom,
+  type Draft,
+  type PlannedSoFar,
+  type Proposal,
+  type StoredText,
+} from './draft.ts'
+import { fold } from './fold.ts'
+import { shedMedia } from './shed-media.ts'
+import { squeeze } from './squeeze.ts'
+
+/** Media goes down to this share of the byte limit at once: one epoch for many pictures, not one for each. */
+const AIM_SHARE = 0.6
+/** The projection adds up texts, not the wire's own escapes. */
+const LIMIT_SHARE = 0.98
 
 /**
- * Runs the cascade until the projected load is at low water or the steps are used up. Projections here are sums of upper
+ * The cascade, and then the other limit: a body may be small in tokens and too large in bytes. Media leaves first, since a picture
+ * weighs a thousand times more in bytes than in tokens; text only when that was not enough, by a plan for a smaller window.
+ */
+export async function planEpoch(draft: Draft, policy: Policy): Promise<Proposal> {
+  const planned = await runCascade(draft, policy)
+  const bytes = projectedBytes(draft, planned)
+  if (bytes <= draft.limitBytes) return planned
+  const limitBytes = draft.limitBytes * LIMIT_SHARE
+  const shed = merge(
+    planned,
+    shedMedia(draft, bytes, goneIn(draft, planned), { aimBytes: draft.limitBytes * AIM_SHARE, limitBytes }),
+  )
+  const left = projectedBytes(draft, shed)
+  if (left <= draft.limitBytes) return shed
+  const share = (AIM_SHARE * draft.limitBytes) / left
+  const total = draft.items.reduce((sum, item) => sum + draft.tokensOf(item), draft.fixedTokens)
+  const tighter: Draft = {
+    ...draft,
+    limitTokens: Math.min(draft.limitTokens, total) * share,
+    lowTokens: Math.min(draft.lowTokens, total * share),
+  }
+  const again = await runCascade(tighter, policy)
+  const rest = projectedBytes(draft, again)
+  if (rest <= limitBytes) return again
+  return merge(again, shedMedia(draft, rest, goneIn(draft, again), { aimBytes: limitBytes * AIM_SHARE, limitBytes }))
+}
+
+/**
+ * Runs the steps until the projected load is at low water or they are used up. Projections here are sums of upper
  * bounds; the caller measures the real view afterwards and decides.
  */
-export async function planEpoch(whole: Draft, steps: readonly CascadeStep[], pause: Pause): Promise<Proposal> {
+async function runCascade(whole: Draft, policy: Policy): Promise<Proposal> {
   const { draft, proposal: before } = behindCompaction(whole)
   let proposal = before
-  let isBraked = false
-  for (const step of steps) {
-    if (isBraked && !isLastResort(step)) continue
-    const projected = projectedTokens(draft, proposal)
-    if (!isNeeded(draft, step, proposal, projected)) continue
-    await pause()
-    const proposed = await propose(draft, step, proposal, projected, pause)
-    isBraked ||= step.step === 'emergency' && proposed.edits.length > 0
-    await pause()
-    proposal = merge(proposal, proposed)
-  }
+  for (const step of policy.cascade) proposal = merge(proposal, await propose(draft, policy, step, proposal))
   return proposal
+}
+
+function propose(draft: Draft, policy: Policy, step: CascadeStep, proposal: Proposal): Proposal | Promise<Proposal> {
+  const projected = projectedTokens(draft, proposal)
+  const isNeeded = projected > draft.lowTokens
+  switch (step.step) {
+    case 'fold':
+      return isNeeded ? fold(draft, step) : NOTHING
+    case 'squeeze':
+      return isNeeded ? squeezeTo(draft, step, proposal, projected) : NOTHING
+    case 'final':
+      // Changes the envelope, not the history: see `prepare/final-turn.ts`.
+      return NOTHING
+    default: {
+      // The type of its numbers goes with the name of the step.
+      const own = designOf(policy).steps?.[step.step] as OwnStepFunction<typeof step> | undefined
+      return own?.(draft, step, soFar(draft, proposal, projected)) ?? NOTHING
+    }
+  }
 }
 
 /** What a squeeze leaves free where its policy does not say it, of the room to work in. */
 const SQUEEZED_FREE = 0.05
 
-/** What only makes a request fit that would not leave otherwise. */
-const isLastResort = (step: CascadeStep): boolean => step.step === 'squeeze' && (step.above ?? 1) >= 1
+function squeezeTo(
+  draft: Draft,
+  { floorTokens, above = 1, to }: SqueezeStep,
+  before: Proposal,
+  projected: number,
+): Proposal | Promise<Proposal> {
+  if (projected <= draft.limitTokens * above) return NOTHING
+  const aim = to === undefined ? draft.limitTokens - SQUEEZED_FREE * workingRoom(draft) : draft.limitTokens * to
+  // Only what would not leave otherwise may cost a person's words their middle.
+  const options = { floorTokens, spareUser: above < 1 }
+  return squeeze(draft, projected - aim, goneIn(draft, before), options, shownIn(draft, before))
+}
 
-/** Whether earlier steps have left something to do. */
-function isNeeded(draft: Draft, step: CascadeStep, before: Proposal, projected: number): boolean {
-  if (step.step === 'summarise' && step.measure === 'estimate' && draft.estimate !== undefined) {
-    const line = step.above === undefined ? draft.lowTokens : draft.windowTokens * step.above
-    return draft.estimate(itemsUnder(draft, before)) >= line
+/**
+ * The model no longer reads what stands before the provider's newest compaction: it leaves without a word in its place, and a summary
+ * of ours has to stand behind it. For the steps that follow these items are gone: they weigh nothing and cannot be folded.
+ */
+function behindCompaction(draft: Draft): { readonly draft: Draft; readonly proposal: Proposal } {
+  const at = draft.items.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
+  const start = at < 0 ? 0 : (draft.turns.steps.find(({ to }) => to > at)?.from ?? 0)
+  const gone = at < 0 ? [] : foldableIn(draft, 0, start)
+  if (gone.length === 0) return { draft, proposal: NOTHING }
+  const weightless = new Set(gone.map((index) => draft.items[index]!))
+  return {
+    draft: {
+      ...draft,
+      keep: new Set([...draft.keep, ...gone]),
+      pinned: new Set([...draft.pinned, ...gone]),
+      tokensOf: (item) => (weightless.has(item) ? 0 : draft.tokensOf(item)),
+    },
+    proposal: { edits: dropEdits(draft, gone, 'the provider’s own compaction stands for it'), stored: new Map() },
   }
-  if (step.step === 'summarise' && projected <= draft.limitTokens * (step.above ?? 0)) return false
-  return projected > draft.lowTokens || isAboutNumber(step)
+}
+
+function soFar(draft: Draft, proposal: Proposal, projected: number): PlannedSoFar {
+  const gone = goneIn(draft, proposal)
+  const shown = shownIn(draft, proposal)
+  return { edits: proposal.edits, projected, gone, shown, items: () => itemsUnder(draft, proposal, gone, shown) }
 }
 
 /** The items that a plan would leave, its own messages among them. */
-function itemsUnder(draft: Draft, proposal: Proposal): Item[] {
-  const gone = goneIn(draft, proposal)
-  const shown = shownIn(draft, proposal)
+function itemsUnder(
+  draft: Draft,
+  { edits }: Proposal,
+  gone: (index: number) => boolean,
+  shown: ReadonlyMap<number, string>,
+): Item[] {
   const left = draft.items.flatMap((item, index) => {
     if (gone(index)) return []
     const text = shown.get(index)
     return [text === undefined ? item : { ...item, text }]
   })
-  const ours = proposal.edits.flatMap((edit): Item[] =>
+  const ours = edits.flatMap((edit): Item[] =>
     edit.op === 'insert' ? [{ id: '', kind: 'user', role: edit.role, text: edit.text, message: -1 }] : [],
   )
   return [...left, ...ours]
 }
 
-/** Some steps are about the number of messages, whatever they weigh. */
-const isAboutNumber = (step: CascadeStep): boolean =>
-  step.step === 'window' || step.step === 'compress-results' || (step.step === 'summarise' && step.always === true)
-
-function propose(
-  draft: Draft,
-  step: CascadeStep,
-  before: Proposal,
-  projected: number,
-  pause: Pause,
-): Proposal | Promise<Proposal> {
-  switch (step.step) {
-    case 'fold':
-      return fold(draft, step, pause)
-    case 'squeeze': {
-      const { above = 1, to, tokens = Infinity, minimum = 0 } = step
-      const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
-      if (draft.items.length < minimum || projected <= level(above)) return NOTHING
-      const aim =
-        to === undefined ? Math.min(tokens, draft.limitTokens - SQUEEZED_FREE * workingRoom(draft)) : level(to)
-      // Only what would not leave otherwise may cost a person's words their middle.
-      const options = { floorTokens: step.floorTokens, spareUser: !isLastResort(step) }
-      return squeeze(draft, projected - aim, goneIn(draft, before), options, shownIn(draft, before))
-    }
-    case 'collapse-duplicates':
-      return collapseDuplicates(draft, step)
-    case 'compress-results':
-      return compressResults(draft, step)
-    case 'offload':
-      return offload(draft, step)
-    case 'window':
-      return slideWindow(draft, step)
-    case 'summarise':
-      return summarise(draft, step, goneIn(draft, before))
-    case 'emergency':
-      return emergencyFold(draft, step, goneIn(draft, before))
-    case 'strip-reasoning':
-      return stripReasoning(draft, step)
-    case 'native':
-    case 'final':
-      // Change the envelope, not the history: see `prepare/decorate/native.ts` and `prepare/final-turn.ts`.
-      return NOTHING
-  }
-}
-
 function projectedTokens(draft: Draft, proposal: Proposal): number {
   const gone = goneIn(draft, proposal)
   let sum = draft.fixedTokens
-  const stripped = strippedIn(draft, proposal)
-  for (const [index, item] of draft.items.entries())
-    if (!gone(index) && !stripped.has(index)) sum += draft.tokensOf(item)
+  for (const [index, item] of draft.items.entries()) if (!gone(index)) sum += draft.tokensOf(item)
   for (const edit of proposal.edits) {
     if (edit.op === 'insert') sum += draft.countText(edit.text)
     if (edit.op === 'replace')
@@ -126,12 +154,38 @@ function projectedTokens(draft: Draft, proposal: Proposal): number {
   return sum
 }
 
+/** Bytes of the body under a proposal. Items that stay count as they came, so the envelope needs no estimate. */
+function projectedBytes(draft: Draft, proposal: Proposal): number {
+  const gone = goneIn(draft, proposal)
+  let bytes = draft.bytes
+  for (const [index, item] of draft.items.entries()) if (gone(index)) bytes -= wireBytes(item)
+  for (const edit of proposal.edits) {
+    if (edit.op === 'insert') bytes += textBytes(edit.text)
+    if (edit.op === 'replace') bytes += textBytes(edit.text) - wireBytes(draft.items[draft.links[edit.at]!.index]!)
+  }
+  return bytes
+}
+
+/** Bytes of a body once these items, by index, show another text. */
+export function bytesAfter(
+  bytes: number,
+  items: readonly Item[],
+  shown: ReadonlyMap<number, { readonly text: string }>,
+): number {
+  let sum = bytes
+  for (const [index, { text }] of shown) sum += textBytes(text) - wireBytes(items[index]!)
+  return sum
+}
+
+const textBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text))
+const wireBytes = (item: Item): number => mediaBytes(item) + textBytes(item.text)
+
 /** What earlier steps show an item as, by its index. */
 function shownIn(draft: Draft, { edits }: Proposal): ReadonlyMap<number, string> {
   return new Map(edits.flatMap((edit) => (edit.op === 'replace' ? [[draft.links[edit.at]!.index, edit.text]] : [])))
 }
 
-export function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
+function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
   // Items outside the chain go with the next chained item.
   const places = nextPlaces(draft)
   const dropped = droppedPlaces(draft.links.length, proposal.edits)
@@ -148,7 +202,7 @@ function droppedPlaces(count: number, edits: readonly EpochEdit[]): Uint8Array {
  * A later step has the last word: what it drops needs no shorter text any more, what it rewrites is rewritten once, and a message
  * of ours inside what it drops is told again by its own.
  */
-export function merge(a: Proposal, b: Proposal): Proposal {
+function merge(a: Proposal, b: Proposal): Proposal {
   if (b.edits.length === 0) return a
   const most = coverage([...a.edits, ...b.edits])
   const dropped = droppedPlaces(most + 1, b.edits)
@@ -161,9 +215,8 @@ export function merge(a: Proposal, b: Proposal): Proposal {
   })
   const texts = new Set(kept.map((edit) => (edit.op === 'insert' ? edit.text : '')))
   const asks = [...(a.asks ?? []).filter(({ text }) => texts.has(text)), ...(b.asks ?? [])]
-  const edits = [...kept, ...b.edits]
   const stored = new Map<Handle, StoredText>([...a.stored, ...b.stored])
-  return { edits: withoutOverlaps(edits), stored, ...(asks.length > 0 && { asks }) }
+  return { edits: withoutOverlaps([...kept, ...b.edits]), stored, asks: asks.length > 0 ? asks : undefined }
 }
 
 /** Two steps may drop the same place; each place is dropped once. */

@@ -59,7 +59,7 @@ export function shedItem(
     at: place,
     text: [item.text, ...lines].filter((line) => line !== '').join('\n'),
     reason: `${mediaBytes(item)} bytes of media taken out to stay within ${within}`,
-    ...(first !== undefined && { handle: first.handle }),
+    handle: first?.handle,
   }
   return { edit, files, lines: lines.length }
 }
@@ -91,7 +91,7 @@ export function mediaLines(
   return { lines, files }
 }
 
-/** Nobody reads a picture's bytes as text; of a document the model can ask for less. */
+/** A picture's bytes cannot be read as text; of a document the model can ask for less. */
 const adviceOn = ({ type }: Media): string =>
   type === 'document' || type === 'file'
     ? '. It did not fit into the context window; the user can send fewer pages of it, or its text'
@@ -103,7 +103,7 @@ const nameOf = ({ type, mime, name }: Media): string =>
     .join(' ')
 
 const metaOf = ({ toolName: tool, callId }: Item, { mime }: Media): Omit<StoredText, 'text' | 'content'> => ({
-  ...(tool !== undefined && { tool }),
-  ...(callId !== undefined && { callId }),
-  ...(mime !== undefined && { mime }),
+  tool,
+  callId,
+  mime,
 })

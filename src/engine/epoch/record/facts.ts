@@ -1,9 +1,6 @@
 import { handlesIn } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
-import { callReader, pathsInPatch, type CallReader } from './arguments.ts'
-import { errorLineOf, exitOf, ranCommands, type RanCommand } from './commands.ts'
-import { fileNames } from './file-names.ts'
-import { planStateOf, planText } from './plan-state.ts'
+import { callReader, fileNames, pathsInPatch, type CallReader } from './calls.ts'
 
 /** Facts that code carries through every compaction, word for word. Newest first in line for the budget, printed in their order. */
 export interface Fact {
@@ -98,4 +95,191 @@ function touchedFiles(items: readonly Item[], calls: CallReader): string {
 function isWrite(call: Item, calls: CallReader): boolean {
   const command = calls.argumentsOf(call)?.['command']
   return WRITES.test(call.toolName ?? '') && (typeof command !== 'string' || !/^(?:view|read|open|cat)$/i.test(command))
+}
+
+/** A command that ran, and how it ended as far as its results say. */
+export interface RanCommand {
+  readonly command: string
+  readonly exit: number
+  /** What its result says went wrong. */
+  readonly error?: string
+  /** What it said when it failed before; it passes since. */
+  readonly fixed?: string
+}
+
+const EXIT =
+  /\b(?:exit(?:ed)?(?:[ _]?(?:with|code|status))*|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
+/** A file that is read may say `exit 0` itself: of tools that run no command, only what is plainly a report counts. */
+const REPORTED =
+  /\b(?:exit(?:ed)?[ _](?:with[ _])?(?:code|status)|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
+const ERROR_LINE =
+  /\b(?:error|exception|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
+const LONGEST = 160
+
+/** Commands of a history in order of their last run, each once. */
+export function ranCommands(items: readonly Item[], calls: CallReader = callReader()): RanCommand[] {
+  const asked = new Map<string, string>()
+  const isCommand = new Set<string>()
+  const ran = new Map<string, RanCommand>()
+  for (const item of items) {
+    const { callId } = item
+    if (callId === undefined) continue
+    if (item.kind === 'call') {
+      const command = calls.commandOf(item)
+      if (command !== undefined) isCommand.add(callId)
+      asked.set(callId, command?.split('\n')[0]!.slice(0, LONGEST) ?? calls.callLine(item, LONGEST))
+      continue
+    }
+    const command = item.kind === 'result' ? asked.get(callId) : undefined
+    const exit = command === undefined ? undefined : exitOf(item, isCommand.has(callId) ? EXIT : REPORTED)
+    if (command === undefined || exit === undefined) continue
+    const error = exit === 0 ? undefined : errorLineOf(item.text)
+    const before = ran.get(command)
+    const fixed = exit === 0 ? (before?.error ?? before?.fixed) : undefined
+    ran.delete(command)
+    ran.set(command, { command, exit, error, fixed })
+  }
+  return [...ran.values()]
+}
+
+/** How a result says that its command ended. The end of a long output says it, so it is looked at first. */
+function exitOf({ text, isError }: Item, pattern = EXIT): number | undefined {
+  const found = pattern.exec(text.slice(-400)) ?? pattern.exec(text.slice(0, 400))
+  if (found !== null) return Number(found[1])
+  return isError === true ? 1 : undefined
+}
+
+/** The last line that speaks of an error: what came before it was on the way there. */
+function errorLineOf(text: string): string | undefined {
+  const lines = text.slice(-4_000).split('\n')
+  return lines
+    .findLast((line) => ERROR_LINE.test(line) && !EXIT.test(line))
+    ?.trim()
+    .slice(0, LONGEST)
+}
+
+/** One entry of a plan as it was last written. */
+export interface PlanItem {
+  readonly text: string
+  readonly status: PlanStatus
+  /** The status in the plan's own words, where it says more: "blocked: needs a key". */
+  readonly note?: string
+}
+
+export type PlanStatus = 'done' | 'in progress' | 'open' | 'dropped'
+
+export interface PlanState {
+  readonly items: readonly PlanItem[]
+  /** A plan that was put forward as prose. */
+  readonly prose?: string
+}
+
+const LABELS = ['content', 'step', 'subject', 'title', 'task', 'description', 'text', 'name']
+const IDS = ['taskId', 'task_id', 'todoId', 'todo_id', 'id']
+const DONE = /^(?:done|complete|completed|finished|closed|resolved|x)$/i
+const RUNNING = /^(?:in[-_ ]?progress|active|doing|started|running|current)$/i
+const DROPPED = /^(?:cancell?ed|deleted|dropped|removed|skipped|abandoned)$/i
+const OPEN = /^(?:pending|todo|to[-_ ]do|open|not[-_ ]?started|new|queued|planned)$/i
+const CREATES = /(?:task|todo|plan).*(?:create|add|new)|(?:create|add|new).*(?:task|todo)/i
+const UPDATES = /(?:task|todo|plan).*(?:update|set|complete|edit|delete)|(?:update|set|complete|edit).*(?:task|todo)/i
+const PUTS_FORWARD = /plan/i
+
+/**
+ * The state of plans at the end of a history. Lists are known by their shape (entries with a text and a status), so the tool's name and its
+ * client do not matter; tools that add and change single tasks are followed by the ids that their results give.
+ */
+export function planStateOf(items: readonly Item[], calls: CallReader = callReader()): PlanState {
+  const results = new Map<string, string>()
+  for (const { kind, callId, text } of items) if (kind === 'result' && callId !== undefined) results.set(callId, text)
+  const tasks = new Map<string, PlanItem>()
+  let list: readonly PlanItem[] = []
+  let prose: string | undefined
+  for (const item of items) {
+    if (item.kind !== 'call') continue
+    const input = calls.argumentsOf(item)
+    if (input === undefined) continue
+    const written = listIn(input)
+    const tool = item.toolName ?? ''
+    if (written !== undefined) list = written
+    else if (CREATES.test(tool)) {
+      const text = labelOf(input)
+      const id = /#?(\d+)/.exec(results.get(item.callId ?? '') ?? '')?.[1] ?? String(tasks.size + 1)
+      if (text !== undefined) tasks.set(id, { text, ...statusOf(input['status'] ?? 'open') })
+    } else if (UPDATES.test(tool)) {
+      const id = IDS.map((key) => input[key]).find((value) => typeof value === 'string' || typeof value === 'number')
+      const before = tasks.get(`${id}`)
+      if (before === undefined) continue
+      const changed = input['status'] === undefined ? before : statusOf(input['status'])
+      tasks.set(`${id}`, { ...before, ...changed, text: labelOf(input) ?? before.text })
+    } else if (isPlanProse(tool, input)) prose = String(input['plan'])
+  }
+  const all = [...list, ...tasks.values()].filter(({ status }) => status !== 'dropped')
+  return { items: all, prose }
+}
+
+/** Whether a call does nothing but keep a plan: the state stands for all of them. */
+export function keepsPlan(call: Item, calls: CallReader): boolean {
+  const input = call.kind === 'call' ? calls.argumentsOf(call) : undefined
+  if (input === undefined) return false
+  const tool = call.toolName ?? ''
+  return listIn(input) !== undefined || CREATES.test(tool) || UPDATES.test(tool) || isPlanProse(tool, input)
+}
+
+/** A call that puts a plan forward in prose. */
+const isPlanProse = (tool: string, input: Readonly<Record<string, unknown>>): boolean =>
+  PUTS_FORWARD.test(tool) && typeof input['plan'] === 'string'
+
+export const isOpen = ({ status }: PlanItem): boolean => status === 'open' || status === 'in progress'
+
+function listIn(input: Readonly<Record<string, unknown>>): readonly PlanItem[] | undefined {
+  for (const value of Object.values(input)) {
+    if (!Array.isArray(value) || value.length === 0) continue
+    const entries = value.map(entryOf)
+    const isPlan = entries.every((entry) => entry !== undefined) && entries.some(({ note }) => note === undefined)
+    if (isPlan) return entries
+  }
+  return undefined
+}
+
+function entryOf(value: unknown): PlanItem | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const entry = value as Readonly<Record<string, unknown>>
+  const status = entry['status'] ?? entry['state']
+  const text = labelOf(entry)
+  return typeof status !== 'string' || text === undefined ? undefined : { text, ...statusOf(status) }
+}
+
+function labelOf(entry: Readonly<Record<string, unknown>>): string | undefined {
+  for (const key of LABELS) {
+    const value = entry[key]
+    if (typeof value === 'string' && value.trim() !== '') return value.trim()
+  }
+  return undefined
+}
+
+/** Words that we do not know are open work, with the words beside it. */
+function statusOf(value: unknown): Pick<PlanItem, 'status' | 'note'> {
+  const word = typeof value === 'string' ? value.trim() : ''
+  if (DONE.test(word)) return { status: 'done' }
+  if (RUNNING.test(word)) return { status: 'in progress' }
+  if (DROPPED.test(word)) return { status: 'dropped' }
+  return OPEN.test(word) ? { status: 'open' } : { status: 'open', note: word }
+}
+
+const MARKS = { done: '[x]', 'in progress': '[~]', open: '[ ]', dropped: '[-]' } as const
+
+/** A plan as a list that people and models read; empty where there is none. */
+export function planText({ items, prose }: PlanState): string {
+  const list = items.map(
+    ({ status, text, note }) => `${MARKS[status]} ${text}${note === undefined ? '' : ` (${note})`}`,
+  )
+  return [list.join('\n'), prose?.trim() ?? ''].filter((part) => part !== '').join('\n\n')
+}
+
+/** The same list without what is done or dropped, for where it has no room: what is still to do may not leave. */
+export function openPart(plan: string): string {
+  const lines = plan.split('\n')
+  const open = lines.filter((line) => !line.startsWith(MARKS.done) && !line.startsWith(MARKS.dropped))
+  const left = lines.length - open.length
+  return left === 0 ? plan : [...open, `(${left} closed ${left === 1 ? 'entry' : 'entries'} left out)`].join('\n')
 }

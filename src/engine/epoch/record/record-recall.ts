@@ -1,17 +1,32 @@
 import { visitIdentifiers } from '../../../core/identifiers.ts'
 import type { Item } from '../../../core/item.ts'
 import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
-import type { RecordRecall } from '../../../core/records.ts'
-import { callReader } from './arguments.ts'
-import { ranCommands } from './commands.ts'
-import { isOpen, planStateOf } from './plan-state.ts'
+import type { Epoch, RecordRecall } from '../../../core/records.ts'
+import type { PrepareContext, View } from '../../prepare/context.ts'
+import { callReader } from './calls.ts'
+import { isOpen, planStateOf, ranCommands } from './facts.ts'
 import { textResultsIn } from './text-results.ts'
+
+/** What a view still says of the items that an epoch drops or shortens. */
+export function recallUnder(
+  { conversation, links }: Pick<PrepareContext, 'conversation' | 'links'>,
+  { edits }: Pick<Epoch, 'edits'>,
+  view: Pick<View, 'conversation'>,
+): RecordRecall {
+  const places = new Set<number>()
+  for (const edit of edits) {
+    if (edit.op === 'drop') for (let place = edit.from; place < edit.to; place++) places.add(place)
+    if (edit.op === 'replace') places.add(edit.at)
+  }
+  const taken = [...places].sort((a, b) => a - b).map((place) => conversation.items[links[place]!.index]!)
+  return recordRecall(taken, view.conversation.items)
+}
 
 /**
  * What a view still says of the items that a compaction took out of it: names that the model used, lines that people wrote, open entries of
  * the plan, errors of commands that still fail, files that were touched. Shares; 1 where there was nothing to keep.
  */
-export function recordRecall(taken: readonly Item[], view: readonly Item[]): RecordRecall {
+function recordRecall(taken: readonly Item[], view: readonly Item[]): RecordRecall {
   const shown = view.map(({ text }) => text)
   const results = textResultsIn(taken)
   const calls = callReader()
@@ -34,7 +49,7 @@ export function recordRecall(taken: readonly Item[], view: readonly Item[]): Rec
   }
 }
 
-/** Of a message that is longer than twice this, its beginning and its end: somebody pasted a file. */
+/** Of a message that is longer than twice this, its beginning and its end: it is a pasted file. */
 const MOST_CHARACTERS = 128 * 1024
 /** More lines are told from as many of them, evenly. */
 const MOST_LINES = 5_000

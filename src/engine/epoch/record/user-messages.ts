@@ -2,9 +2,8 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { headTail } from '../../intake/head-tail.ts'
 import { cutHead } from '../../intake/text.ts'
-import type { Draft, StoredText } from '../cascade/draft.ts'
+import { levelWithin, type Draft, type StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
-import { levelWithin } from './level.ts'
 
 export interface UserMessages {
   readonly text: string
@@ -13,7 +12,7 @@ export interface UserMessages {
   readonly numbers: ReadonlyMap<Item, number>
 }
 
-/** A message that is cut keeps at least this much of itself beside the note that says where it is; of less nobody would know what it was about. */
+/** A message that is cut keeps at least this much of itself beside the note that says where it is; less would not tell what it was about. */
 const LEAST_WORDS_TOKENS = 60
 /** Where there is no room for that, this many characters of the first line say which message it was. */
 const BRIEF_CHARS = 60

@@ -13,18 +13,18 @@ const RENEW_MS = LEASE_MS / 3
 const FIRST_WAIT_MS = 50
 const LONGEST_WAIT_MS = 500
 
-/** `ours`: nobody else asks a model about this history. `busy`: somebody does and was not done in time. An epoch: somebody was done. */
+/** `ours`: no other request asks a model about this history. `busy`: another one does and was not done in time. An epoch: what it made of it. */
 export type SummaryRight = 'ours' | 'busy' | Epoch
 
 /** The right to ask a model about one history, held by one request of all processes that share the store. */
 export interface SummaryLease {
-  /** Waits for whoever holds it, at most `waitMs`. The answer stands until `release`. */
+  /** Waits for the request that holds it, at most `waitMs`. The answer stands until `release`. */
   take(): Promise<SummaryRight>
   release(): Promise<void>
 }
 
 /**
- * A model call costs money and gives other words each time, so each history is summarised once: whoever comes second waits and
+ * A model call costs money and gives other words each time, so each history is summarised once: a second request waits and
  * takes the epoch of the first. What this session has declared already is no answer.
  */
 export function summaryLease(context: PrepareContext, waitMs: number, standing: Standing): SummaryLease {
@@ -74,7 +74,7 @@ export function summaryLease(context: PrepareContext, waitMs: number, standing: 
   return {
     take() {
       right ??= wait().catch((error: unknown) => {
-        // Without the store nobody knows who is at work; the plan is then made by code alone.
+        // Without the store it is not known who is at work; the plan is then made by code alone.
         if (isPlimsollError(error, 'store-unavailable')) return 'busy'
         throw error
       })

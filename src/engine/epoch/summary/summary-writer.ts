@@ -4,13 +4,10 @@ import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
 import { storeTexts } from '../../session/archive.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { textTokensOf } from '../../prepare/counting.ts'
-import { deadlineAfter } from './deadline.ts'
 import { payForCall } from '../../spending/side-call.ts'
-import { askInBand, inBandRequest } from './in-band.ts'
-import { accountFault } from './account-fault.ts'
-import { faultOf } from './judge.ts'
-import { askOutOfBand } from './out-of-band.ts'
-import { withDeadline } from './with-deadline.ts'
+import { deadlineAfter, withDeadline } from '../../../util/deadline.ts'
+import { askInBand, askOutOfBand, inBandRequest } from './ask-model.ts'
+import { accountFault, faultOf } from './judge.ts'
 import type { Proposal, SummaryAsk } from '../cascade/draft.ts'
 
 /** Unless the policy says otherwise, models have this long for one reduction. */
@@ -18,16 +15,16 @@ export const SUMMARY_TIME_MS = 30_000
 const CALLS = 3
 
 export interface SummaryWriter {
-  /** Whether `fulfil` has anything to ask and anybody to ask it. */
+  /** Whether `fulfil` has anything to ask, and a model to ask. */
   wouldAsk(proposal: Proposal): boolean
   /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
   fulfil(proposal: Proposal, fits: (proposal: Proposal) => boolean): Promise<Proposal>
 }
 
 export interface WriterOptions {
-  /** The view that the provider's cache knows; without it nobody is asked in band. */
+  /** The view that the provider's cache knows; without it no model is asked in band. */
   readonly before?: View
-  /** Nobody is asked at all. */
+  /** No model is asked at all. */
   readonly modelFree?: boolean
   /** Ends the work early. */
   readonly signal?: AbortSignal
@@ -38,8 +35,66 @@ export interface WriterOptions {
 /** One way to a model. */
 interface Way {
   readonly name: string
-  readonly model: string
-  ask(ask: SummaryAsk, call: () => boolean, signal: AbortSignal): Promise<SummaryAnswer | { readonly nothing: true }>
+  ask(ask: SummaryAsk, signal: AbortSignal): Promise<SummaryAnswer | { readonly nothing: true }>
+}
+
+/** The calls that a reduction may still make. */
+interface Calls {
+  left(): number
+  /** Uses one up; false where there is none. */
+  take(): boolean
+}
+
+/** The ways that are open for this summary, the better one first. */
+function waysFor(context: PrepareContext, options: WriterOptions, ask: SummaryAsk, calls: Calls): Way[] {
+  const { deps, target, emit } = context
+  const ways: Way[] = []
+  if (mayGoInBand(context, options)) {
+    const request = inBandRequest(context, options.before!, ask)
+    if ('reason' in request) emit({ type: 'warning', topic: 'summary', message: `Not in band: ${request.reason}.` })
+    else
+      ways.push({
+        name: 'in band',
+        async ask({ maxOutputTokens }, signal) {
+          if (!calls.take()) return { nothing: true }
+          const plan = { inputHigh: options.before!.load.count.high, maxOutputTokens }
+          return paid(context, options, { name: target.model }, plan, () => askInBand(context, request, signal))
+        },
+      })
+  }
+  if (deps.summarizer !== undefined) ways.push(outOfBand(context, options, deps.summarizer, calls))
+  return ways
+}
+
+function outOfBand(context: PrepareContext, options: WriterOptions, summarizer: Summarizer, calls: Calls): Way {
+  const count = textTokensOf(context)
+  return {
+    name: summarizer.name,
+    ask: (ask, signal) =>
+      askOutOfBand(summarizer, ask, {
+        countText: count,
+        callsLeft: calls.left(),
+        inParts: context.deps.policy.summaries?.parts !== false,
+        async call(request) {
+          if (!calls.take()) throw new Error('the calls of this reduction are used up')
+          const { system, prompt, maxOutputTokens } = request
+          const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
+          return paid(context, options, summarizer, plan, () => summarizer.summarise({ ...request, signal }))
+        },
+      }),
+  }
+}
+
+async function paid(
+  context: PrepareContext,
+  { log }: WriterOptions,
+  model: Pick<Summarizer, 'name' | 'model'>,
+  plan: CallPlan,
+  ask: () => Promise<SummaryAnswer>,
+): Promise<SummaryAnswer> {
+  const call = await payForCall(context, model, plan, log)
+  if (call === undefined) throw new NoBudget('no budget is left for it')
+  return call.made(ask)
 }
 
 /**
@@ -53,64 +108,16 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   const { calls: most = passes } = summaries
   const count = textTokensOf(context)
   const hasModel = options.modelFree !== true && (deps.summarizer !== undefined || mayGoInBand(context, options))
-  let calls = 0
+  let used = 0
+  const calls: Calls = { left: () => most - used, take: () => used < most && ++used > 0 }
   const down = new Set<string>()
   let deadline: AbortSignal | undefined
-  const callOnce = (): boolean => calls < most && ++calls > 0
-
-  /** The ways that are open for this summary, the better one first. */
-  function waysFor(ask: SummaryAsk): Way[] {
-    const ways: Way[] = []
-    if (mayGoInBand(context, options)) {
-      const request = inBandRequest(context, options.before!, ask)
-      if ('reason' in request) emit({ type: 'warning', topic: 'summary', message: `Not in band: ${request.reason}.` })
-      else
-        ways.push({
-          name: 'in band',
-          model: context.target.model,
-          ask: async ({ maxOutputTokens }, call, signal) => {
-            if (!call()) return { nothing: true }
-            const plan = { inputHigh: options.before!.load.count.high, maxOutputTokens }
-            return paid({ name: context.target.model }, plan, () => askInBand(context, request, signal))
-          },
-        })
-    }
-    if (deps.summarizer !== undefined) ways.push(outOfBand(deps.summarizer))
-    return ways
-  }
-
-  const outOfBand = (summarizer: Summarizer): Way => ({
-    name: summarizer.name,
-    model: summarizer.model ?? summarizer.name,
-    ask: (ask, call, signal) =>
-      askOutOfBand(summarizer, ask, {
-        countText: count,
-        callsLeft: most - calls,
-        inParts: summaries.parts !== false,
-        async call(request) {
-          if (!call()) throw new Error('the calls of this reduction are used up')
-          const { system, prompt, maxOutputTokens } = request
-          const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
-          return paid(summarizer, plan, () => summarizer.summarise({ ...request, signal }))
-        },
-      }),
-  })
-
-  async function paid(
-    model: Pick<Summarizer, 'name' | 'model'>,
-    plan: CallPlan,
-    ask: () => Promise<SummaryAnswer>,
-  ): Promise<SummaryAnswer> {
-    const call = await payForCall(context, model, plan, options.log)
-    if (call === undefined) throw new NoBudget('no budget is left for it')
-    return call.made(ask)
-  }
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
     deadline ??= deadlineAfter(timeMs, options.signal)
-    const ways = waysFor(ask).filter(({ name }) => !down.has(name))
+    const ways = waysFor(context, options, ask, calls).filter(({ name }) => !down.has(name))
     let repaired: SummaryAsk | undefined
-    while (ways.length > 0 && calls < most && !deadline.aborted) {
+    while (ways.length > 0 && calls.left() > 0 && !deadline.aborted) {
       const way = ways[0]!
       const outcome = await askOnce(way, repaired ?? ask, deadline)
       if ('text' in outcome && take(outcome.text)) return
@@ -127,7 +134,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
 
   async function askOnce(way: Way, ask: SummaryAsk, signal: AbortSignal): Promise<Outcome> {
     try {
-      const answer = await withDeadline(way.ask(ask, callOnce, signal), signal)
+      const answer = await withDeadline(way.ask(ask, signal), signal)
       if ('nothing' in answer) return { reason: 'there is nothing to read', isDown: true }
       const text = ask.wrap(answer.text.trim())
       const isTooLong = count(text) >= ask.sourceTokens
@@ -144,13 +151,13 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   }
 
   return {
-    wouldAsk: ({ asks = [] }) => hasModel && calls < most && asks.length > 0,
+    wouldAsk: ({ asks = [] }) => hasModel && calls.left() > 0 && asks.length > 0,
     async fulfil(proposal, fits) {
       let written = proposal
       for (const ask of hasModel ? (proposal.asks ?? []) : []) {
         // What would not fit without a word of it is not worth a call.
         if (!fits(withText(written, ask.text, ''))) continue
-        // Stored before anybody is asked: whatever becomes of the model's words, what code wrote can be read.
+        // Stored before a model is asked, so that what code wrote can be read even if the model's words take its place.
         if (options.log === undefined) await storeTexts(deps, branch, [{ text: ask.text }])
         await write(ask, (text) => {
           const candidate = withText(written, ask.text, text)

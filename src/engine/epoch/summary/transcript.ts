@@ -80,3 +80,9 @@ function ends(text: string, characters: number): string {
   const half = Math.floor(characters / 2)
   return `${cutHead(text, half)} … ${text.slice(-half).replace(/^[\uDC00-\uDFFF]/, '')}`
 }
+
+const QUOTE_BYTES = 2_000
+
+/** What a person asked of this summary stays with it: code cannot follow it, the next model can. */
+export const askedFor = ({ instructions }: { readonly instructions?: string }): string =>
+  instructions === undefined ? '' : `The user asked of this summary: ${excerptOf(instructions, QUOTE_BYTES)}`

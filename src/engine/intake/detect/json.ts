@@ -1,7 +1,13 @@
-import { findRecords } from '../json/records.ts'
-import type { FoundRecords, RecordList } from '../json/records.ts'
-import { eachItem, eachEntry, isArrayAt, isObjectAt, skipSpace, skipValue } from '../../../core/json/lexer.ts'
-import type { Span } from '../../../core/json/lexer.ts'
+import { findRecords, type FoundRecords, type RecordList } from '../json/records.ts'
+import {
+  eachItem,
+  eachEntry,
+  isArrayAt,
+  isObjectAt,
+  skipSpace,
+  skipValue,
+  type Span,
+} from '../../../core/json/lexer.ts'
 import { isRecord } from '../../../core/values.ts'
 import type { ContentKind } from '../types.ts'
 

@@ -1,6 +1,5 @@
 import { looksLikeLogLine } from '../logs/log-line.ts'
-import { share } from './sample.ts'
-import type { Detection, Detector, Sample } from './sample.ts'
+import { share, type Detection, type Detector, type Sample } from './sample.ts'
 
 /** Unified diffs, with or without git's own lines. */
 export const detectDiff: Detector = (sample) => {

@@ -1,5 +1,4 @@
-import { Counter, NumberStats, exactPool } from './stats.ts'
-import type { ExactPool } from './stats.ts'
+import { Counter, NumberStats, exactPool, type ExactPool } from './stats.ts'
 import { grouped, shortNumber } from '../text.ts'
 
 /**

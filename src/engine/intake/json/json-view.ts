@@ -1,6 +1,14 @@
 import { moreItems, moreKeys } from '../markers.ts'
-import { eachEntry, eachItem, isArrayAt, isObjectAt, keyText, skipValue } from '../../../core/json/lexer.ts'
-import type { EntrySpan, Span } from '../../../core/json/lexer.ts'
+import {
+  eachEntry,
+  eachItem,
+  isArrayAt,
+  isObjectAt,
+  keyText,
+  skipValue,
+  type EntrySpan,
+  type Span,
+} from '../../../core/json/lexer.ts'
 import { repairSurrogates, shortString } from './json-string.ts'
 
 /**

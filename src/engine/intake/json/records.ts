@@ -1,5 +1,14 @@
-import { eachEntry, eachItem, isArrayAt, isObjectAt, keyText, rootSpan, skipSpace } from '../../../core/json/lexer.ts'
-import type { EntrySpan, Span } from '../../../core/json/lexer.ts'
+import {
+  eachEntry,
+  eachItem,
+  isArrayAt,
+  isObjectAt,
+  keyText,
+  rootSpan,
+  skipSpace,
+  type EntrySpan,
+  type Span,
+} from '../../../core/json/lexer.ts'
 
 /** The list that a JSON text is about: an array, or an object used as a map, at the root or inside an envelope. */
 export interface RecordList {

@@ -1,7 +1,5 @@
-import { absorb, mergeColumns, mergeRare, SEPARATOR } from './drain-merge.ts'
-import type { Shape, Variants } from './drain-merge.ts'
-import { shapeReader } from './shape-of.ts'
-import type { MessageShape, ShapeOf } from './shape-of.ts'
+import { absorb, mergeColumns, mergeRare, SEPARATOR, type Shape, type Variants } from './drain-merge.ts'
+import { shapeReader, type MessageShape, type ShapeOf } from './shape-of.ts'
 
 /**
  * Mines templates from log messages: messages that differ only in their parameters share a group.

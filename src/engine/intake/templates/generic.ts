@@ -1,7 +1,6 @@
 import { Fields, typeName } from '../json/fields.ts'
 import { isRecord } from '../../../core/values.ts'
-import { shortText } from './template.ts'
-import type { Template } from './template.ts'
+import { shortText, type Template } from './template.ts'
 
 const TOP_FIELDS = 20
 const SAMPLES = 5

@@ -1,12 +1,9 @@
-import { createSharedDrain } from '../logs/drain.ts'
-import type { Drain } from '../logs/drain.ts'
-import { levelOf, parseLogLine } from '../logs/log-line.ts'
-import type { Severity } from '../logs/log-line.ts'
+import { createSharedDrain, type Drain } from '../logs/drain.ts'
+import { levelOf, parseLogLine, type Severity } from '../logs/log-line.ts'
 import { shapeReader } from '../logs/shape-of.ts'
 import { Counter } from '../json/stats.ts'
 import { isRecord } from '../../../core/values.ts'
-import { pick, shortText, text } from './template.ts'
-import type { Template } from './template.ts'
+import { pick, shortText, text, type Template } from './template.ts'
 import { LOG_TEXT, LOG_TIME } from '../detect/json.ts'
 
 const SAMPLES_PER_SEVERITY = 3

@@ -1,7 +1,6 @@
 import { Counter } from '../json/stats.ts'
 import { isRecord } from '../../../core/values.ts'
-import { pick, shortText, text } from './template.ts'
-import type { Template } from './template.ts'
+import { pick, shortText, text, type Template } from './template.ts'
 
 const TOP = 20
 const DESCRIPTION_CHARS = 100

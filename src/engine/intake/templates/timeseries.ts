@@ -1,7 +1,6 @@
 import { Counter, NumberStats, rounded, roundedSummary } from '../json/stats.ts'
 import { isRecord } from '../../../core/values.ts'
-import { Largest, number, pick, shortText, text } from './template.ts'
-import type { Template } from './template.ts'
+import { Largest, number, pick, shortText, text, type Template } from './template.ts'
 
 const TOP_SERIES = 50
 const MAX_ANOMALIES = 10

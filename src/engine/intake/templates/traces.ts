@@ -1,8 +1,6 @@
 import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../json/stats.ts'
-import { spansOf } from './spans.ts'
-import type { SpanFacts } from './spans.ts'
-import { Largest, shortText } from './template.ts'
-import type { Template } from './template.ts'
+import { spansOf, type SpanFacts } from './spans.ts'
+import { Largest, shortText, type Template } from './template.ts'
 
 const SLOW_TRACE_MS = 1_000
 const MAX_TRACES = 10

@@ -1,5 +1,4 @@
-import { magicOf } from '../source.ts'
-import type { Source } from '../source.ts'
+import { magicOf, type Source } from '../source.ts'
 import { counted, grouped } from '../text.ts'
 import type { BodyView, ViewInput } from './view.ts'
 

@@ -1,5 +1,4 @@
-import { viewLines } from '../logs/line-view.ts'
-import type { LineProfile } from '../logs/line-view.ts'
+import { viewLines, type LineProfile } from '../logs/line-view.ts'
 import { counted, grouped } from '../text.ts'
 import { profileOf } from './profiles.ts'
 import type { BodyView, ViewInput } from './view.ts'

@@ -7,15 +7,15 @@ import type { PrepareContext, View } from '../context.ts'
 const CLEAR_AT_LEAST = 0.1
 
 /**
- * The provider's own context management: where the policy has it as a step and the wire knows it, with numbers that follow from model and
+ * The provider's own context management: where the policy asks for it and the wire knows it, with numbers that follow from model and
  * policy alone, so that every request of a session says the same; and where the provider holds a history that has grown large.
  */
 export function nativeManagement(context: PrepareContext, view: Pick<View, 'load'>): NativeManagement | undefined {
   const { deps, limit } = context
-  const step = deps.policy.cascade.find((one) => one.step === 'native')
-  if (step === undefined)
+  const { native } = deps.policy
+  if (native === undefined)
     return compactsChain(context, view) ? { compactAtTokens: Math.floor(lowWater(deps.policy, limit)) } : undefined
-  const { compactAt, clearToolUsesAt, keepToolUses = 3, keepThinkingTurns } = step
+  const { compactAt, clearToolUsesAt, keepToolUses = 3, keepThinkingTurns } = native
   const share = (value: number): number => Math.floor(value * limit.tokens)
   return {
     ...(compactAt !== undefined && { compactAtTokens: share(compactAt) }),

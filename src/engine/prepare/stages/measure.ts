@@ -1,4 +1,4 @@
-import { noteHighWater } from '../../epoch/epoch-hooks.ts'
+import { noteHighWater } from '../../epoch/needs-epoch.ts'
 import type { PrepareContext, View } from '../context.ts'
 import { limitsOf } from '../limits.ts'
 import { lowerOutput } from '../output-reserve.ts'

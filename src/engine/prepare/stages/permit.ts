@@ -1,5 +1,5 @@
 import { isChained } from '../../../core/whole-prompt.ts'
-import { designLogOf } from '../../presets/designs.ts'
+import { designOf } from '../../presets/design.ts'
 import { sentBefore } from '../../session/sent-request.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'
 import { CHAIN_IS_FULL, closingTurn, finalStepOf, isUsedUp, withFewerTools } from '../final-turn.ts'
@@ -20,8 +20,8 @@ export async function permit(reduced: Reduced): Promise<Permitted> {
   const { before, view, epoch, smallest, journal } = reduced
   const closing = closingOf(reduced)
   const leaving = closing?.view ?? view
-  designLogOf(context.deps.policy)
-    .decided?.(context, before, closing?.verdict.kind ?? 'proceed')
+  designOf(context.deps.policy)
+    .log?.decided?.(context, before, closing?.verdict.kind ?? 'proceed')
     .forEach(context.emit)
   // A guess, and the margin of an unknown model, may cost an epoch, not the request.
   if (isCertainlyOver(leaving.estimate, context.limit)) throw tooLarge(context, smallest ?? leaving)

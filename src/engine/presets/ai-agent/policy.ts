@@ -1,6 +1,23 @@
-import type { Policy } from '../../../core/policy.ts'
-import { AI_AGENT_MAX_BYTES } from './truncate.ts'
-import { CAUTION, isTrue, type Environment } from '../environment.ts'
+import type { GuardRule, Policy } from '../../../core/policy.ts'
+import type { PresentOptions } from '../../deps.ts'
+import { byteLength, countLines, grouped } from '../../intake/text.ts'
+import type { Design, DesignView } from '../design.ts'
+import { ADDRESS_BYTES, CAUTION, isTrue, type Environment } from '../shared.ts'
+import { aiAgentMeter, debugLines } from './meter.ts'
+import { AI_AGENT_MAX_BYTES, guardAiAgent } from './truncate.ts'
+
+/** With a reader in the request the address is enough; without one the two ends are all that the model will ever see. */
+function aiAgentGuard(
+  { bytes = AI_AGENT_MAX_BYTES }: GuardRule,
+  text: string,
+  { handle, readers, countTokens }: PresentOptions,
+): DesignView {
+  const reader = readers.get('artifact_extract') ?? readers.get('artifact_read')
+  if (reader === undefined) return { text: `${guardAiAgent(text, bytes - ADDRESS_BYTES)}\n[Full output: ${handle}]` }
+  const size = `${grouped(byteLength(text))} bytes, ${grouped(countLines(text))} lines, ${grouped(Math.ceil(countTokens(text)))} tokens`
+  const pointer = `[Tool output is too large for the context (${size}) and was stored as ${handle}. Call ${reader} with this handle and precise instructions on what to extract.]`
+  return { text: pointer, metadata: { handling_mode: 'handle' } }
+}
 
 /** The tool that a closing turn may still call, as the design names it. */
 export const FINAL_REPORT_TOOL = 'agent__final_report'
@@ -27,7 +44,13 @@ export const FINAL_INSTRUCTION =
  */
 export const aiAgent = (env: Environment = {}): Policy => ({
   name: 'ai-agent',
-  water: { high: 1, low: 0.9, warn: 0.8, rest: 0, by: 'tokens' },
+  design: {
+    name: 'ai-agent',
+    meter: aiAgentMeter,
+    guard: aiAgentGuard,
+    log: isTrue(env, 'CONTEXT_DEBUG') ? { decided: debugLines } : undefined,
+  } satisfies Design,
+  water: { high: 1, low: 0.9, warn: 0.8, rest: 0 },
   buffer: { fraction: 0.125, min: 0, max: 8_192 },
   reserve: 'quarter',
   caution: CAUTION,
@@ -36,12 +59,10 @@ export const aiAgent = (env: Environment = {}): Policy => ({
     // The cap and what the window has left decide, nothing between them.
     maxShare: Infinity,
     previewShare: 0.1,
-    guard: { design: 'ai-agent', bytes: AI_AGENT_MAX_BYTES },
+    guard: { bytes: AI_AGENT_MAX_BYTES },
     // Reserve under a lock; what no longer fits becomes a handle and forces the closing turn.
     budget: { withinWindow: true },
   },
-  estimator: { design: 'ai-agent' },
-  ...(isTrue(env, 'CONTEXT_DEBUG') && { debug: true }),
   cascade: [
     { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.9 },
     // A conversation that outgrew its window although nothing in it is large: without this not even its closing turn could be sent.

@@ -1,11 +1,9 @@
 import { describeObject, writeBounded } from '../../intake/templates/generic.ts'
-import { runTemplate, TOOL_TEMPLATES } from '../../intake/templates/index.ts'
-import type { TemplateName } from '../../intake/templates/index.ts'
+import { runTemplate, TOOL_TEMPLATES, type TemplateName } from '../../intake/templates/index.ts'
 import { isRecord } from '../../../core/values.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { cutHead } from '../../intake/text.ts'
-import { integerOf, type Environment } from '../environment.ts'
-import { itemCount, type IntakeTrigger } from '../large-output.ts'
+import { integerOf, itemCount, type Environment, type IntakeTrigger } from '../shared.ts'
 import { jsonLength } from '../../intake/json/json-size.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
@@ -96,15 +94,15 @@ export function handleLargePayload(response: unknown, options: LargePayloadOptio
   const replaced = {
     ...content,
     ...facts,
-    ...(options.tool !== undefined && { tool_name: options.tool }),
-    ...(options.handle !== undefined && { full_output: options.handle }),
+    tool_name: options.tool,
+    full_output: options.handle,
   }
   made.add(replaced)
   const metadata = {
     ...(isRecord(response['metadata']) && response['metadata']),
     ...facts,
-    ...(template !== undefined && { template_used: template }),
-    ...(started !== undefined && { processing_ms: options.now!() - started }),
+    template_used: template,
+    processing_ms: started === undefined ? undefined : options.now!() - started,
   }
   return { response: { ...response, result: replaced, metadata }, handled: true, mode, size }
 }

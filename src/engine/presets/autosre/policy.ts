@@ -1,7 +1,48 @@
+import type { Item } from '../../../core/item.ts'
 import type { Policy } from '../../../core/policy.ts'
+import type { PriceModel } from '../../../core/price.ts'
+import { plainMeter, type Design } from '../design.ts'
+import { CAUTION, integerOf, type Environment, type LoadEstimator } from '../shared.ts'
+import { autosreGuard, autosreStops } from './guard.ts'
 import { autosreTriggers } from './large-payload.ts'
-import { AUTOSRE_PRICES } from './prices.ts'
-import { CAUTION, integerOf, type Environment } from '../environment.ts'
+import { brake, holdBudget, narrate } from './steps.ts'
+
+/** The sliding window's estimate: characters of the contents / 4, roles and names not counted. */
+export const autosreSliding: LoadEstimator = {
+  name: 'autosre-sliding',
+  estimate: ({ items }) => Math.floor(items.reduce((sum, { text }) => sum + text.length, 0) / 4),
+}
+
+/** A part that is neither text nor a call nor a result counts as this many characters. */
+const OTHER_PART = 500
+
+/** The emergency brake's estimate: characters / 2.5, system text included, names and arguments of calls too. */
+export const autosreEmergency: LoadEstimator = {
+  name: 'autosre-emergency',
+  estimate: ({ head, items }) => Math.floor([...head, ...items].reduce((sum, item) => sum + characters(item), 0) / 2.5),
+}
+
+function characters(item: Item): number {
+  const name = item.kind === 'call' ? (item.toolName ?? '').length : 0
+  return name + item.text.length + (item.media?.length ?? 0) * OTHER_PART
+}
+
+/** Prices that the document lists; its default prices whatever else is called. */
+export const AUTOSRE_PRICES: Readonly<Record<string, PriceModel>> = {
+  'gemini-2.5-flash': { input: 0.15, output: 0.6 },
+  'gemini-2.5-pro': { input: 1.25, output: 10 },
+  'gemini-2.0-flash': { input: 0.1, output: 0.4 },
+  default: { input: 0.5, output: 2 },
+}
+
+/** Decides by the window's estimate (characters / 4); the brake has a ratio of its own, which is data of its step. */
+const autosreDesign: Design = {
+  name: 'autosre',
+  meter: (base) => plainMeter(base, (conversation) => autosreSliding.estimate(conversation)),
+  steps: { emergency: brake, summarise: narrate, 'squeeze-budget': holdBudget },
+  stops: autosreStops,
+  guard: autosreGuard,
+}
 
 /**
  * AutoSRE (Python, Google ADK). A sliding window of 5 events with a narrative for what is older, a brake before the model call, a
@@ -26,14 +67,14 @@ export function autosre(env: Environment = {}): Policy {
   const tokenBudget = integerOf(env, 'SRE_AGENT_TOKEN_BUDGET', 0)
   return {
     name: 'autosre',
-    water: { high: 0.75, highTokens: 24_000, low: 0.25, lowTokens: 8_000, warn: 0.7, rest: 0.002, by: 'tokens' },
+    design: autosreDesign,
+    water: { high: 0.75, highTokens: 24_000, low: 0.25, lowTokens: 8_000, warn: 0.7, rest: 0.002 },
     buffer: { fraction: 0.02, min: 0, max: 20_000 },
     reserve: 'wire',
     caution: CAUTION,
-    intake: { maxShare: 0.25, previewShare: 0.1, guard: { design: 'autosre', ...autosreTriggers(env) } },
-    estimator: { design: 'autosre' },
+    intake: { maxShare: 0.25, previewShare: 0.1, guard: autosreTriggers(env) },
     prices: AUTOSRE_PRICES,
-    ...(tokenBudget > 0 && { tokenBudget }),
+    tokenBudget: tokenBudget > 0 ? tokenBudget : undefined,
     cascade: [
       {
         step: 'emergency',
@@ -44,18 +85,8 @@ export function autosre(env: Environment = {}): Policy {
         bulletChars: 4_000,
         charsPerToken: 2.5,
       },
-      {
-        step: 'summarise',
-        scope: 'middle',
-        tail: 5,
-        tailUnit: 'items',
-        minimum: 10,
-        style: 'narrative',
-        modelFree: true,
-        share: { of: 'limit', value: 0.0625 },
-        maxTokens: 2_000,
-      },
-      { step: 'squeeze', floorTokens: 120, above: 0.9, to: 0.85, tokens: 32_000, minimum: 10 },
+      { step: 'summarise', tail: 5, minimum: 10, maxTokens: 2_000 },
+      { step: 'squeeze-budget', tokens: 32_000, minimum: 10, floorTokens: 120 },
       { step: 'squeeze', floorTokens: 120 },
     ],
   }

@@ -1,4 +1,120 @@
-import type { Policy } from '../../../core/policy.ts'
+import type { Item } from '../../../core/item.ts'
+import type { Policy, SummariseStep } from '../../../core/policy.ts'
+import {
+  foldableIn,
+  headEnd,
+  mustStayWhole,
+  NOTHING,
+  storedText,
+  tailStart,
+  type Draft,
+  type PlannedSoFar,
+  type Proposal,
+} from '../../epoch/cascade/draft.ts'
+import {
+  LANGUAGE,
+  newestWithin,
+  QUOTE_BYTES,
+  summarise,
+  type Closing,
+  type Style,
+} from '../../epoch/cascade/summarise.ts'
+import { excerptOf } from '../../epoch/summary/transcript.ts'
+import { messagesOf } from '../../epoch/thresholds.ts'
+import type { Design } from '../design.ts'
+import { contextguardMeter } from './estimate.ts'
+
+/** Tokens below the window at which it reduces: a fixed buffer for large windows, a share of smaller ones. */
+const marginOf = (window: number): number => (window >= 200_000 ? 20_000 : Math.floor(window * 0.2))
+
+/** A summary may take half of that. */
+const summaryTokens = ({ windowTokens }: Draft, { maxTokens = Infinity }: SummariseStep): number =>
+  Math.min(maxTokens, Math.floor(0.5 * marginOf(windowTokens)))
+
+const planPart = (plan: string | undefined): string =>
+  plan === undefined
+    ? ''
+    : `\n\nCurrent todo list, to be kept under its own heading and restored with the todos tool:\n${plan}`
+
+/** contextguard: a hand-over in four sections; its fallback is the first 200 bytes of each text. */
+export const handover: Style = {
+  system: (words) =>
+    `You hand your work over to a colleague who knows nothing about it. Summarize the conversation under four headings: ` +
+    `Current State; Key Information; Context & Decisions; Exact Next Steps. Name files, commands, identifiers, errors and ` +
+    `decisions exactly. Use at most ${words} words. ${LANGUAGE}`,
+  prompt: ({ request, plan }, transcript) =>
+    `The user's current request: ${excerptOf(request, QUOTE_BYTES)}\n\nTranscript:\n${transcript}${planPart(plan)}`,
+  fallback: ({ items }, capTokens, countText) => {
+    const lines = items
+      .filter((item) => item.text !== '' && (item.kind === 'user' || item.kind === 'assistant'))
+      .map((item) => `${item.role}: ${excerptOf(item.text, 200)}`)
+    return newestWithin(lines, capTokens, countText)
+  },
+}
+
+/** The threshold strategy: everything becomes one summary, and a continuation that quotes the request. */
+function foldAll(draft: Draft, step: SummariseStep, before: PlannedSoFar): Proposal {
+  if (before.projected <= draft.lowTokens) return NOTHING
+  return summarise(draft, {
+    folded: everything(draft, step.tail === 0 ? draft.openFrom : tailStart(draft, step.tail, 'messages')),
+    style: handover,
+    maxTokens: summaryTokens(draft, step),
+    closing: ({ request }) => continuation(draft, request),
+  })
+}
+
+/** The sliding window: the first message, a summary, and the newest; about the number of messages, whatever they weigh. */
+const foldMiddle = (draft: Draft, step: SummariseStep): Proposal =>
+  summarise(draft, {
+    folded: foldableIn(draft, headEnd(draft, 1), tailStart(draft, step.tail, 'messages')),
+    style: handover,
+    maxTokens: summaryTokens(draft, step),
+  })
+
+/** All that is not pinned, the newest user message too: the continuation quotes it. */
+function everything(draft: Draft, to: number): number[] {
+  const bare: Draft = { ...draft, keep: draft.pinned }
+  const indexes: number[] = []
+  for (const step of draft.turns.steps) {
+    if (step.to > to || mustStayWhole(bare, step.from, step.to)) continue
+    if (step.pending) continue
+    for (let i = step.from; i < step.to; i++) if (!draft.pinned.has(i)) indexes.push(i)
+  }
+  return indexes
+}
+
+const CONTINUATION =
+  'The conversation was compacted to stay within the context window. The summary above says what was done and what comes ' +
+  'next. Continue working now; do not ask the user to repeat anything.'
+
+/** A quoted request is whole up to this share of the limit; of a longer one the rest is behind a handle. */
+const QUOTE_SHARE = 0.25
+
+function continuation(draft: Draft, request: string): Closing {
+  if (request === '') return { text: CONTINUATION, stored: new Map() }
+  const quote = draft.countText(request) <= QUOTE_SHARE * draft.limitTokens ? request : excerptOf(request, QUOTE_BYTES)
+  const isCut = quote !== request
+  const handle = draft.handleOf(request)
+  const whole: Item = { id: '', kind: 'user', role: 'user', text: request, message: -1 }
+  return {
+    text:
+      `The conversation was compacted. The user's current request is: \`${quote}\`` +
+      `${isCut ? ` (all of it is stored as ${handle})` : ''}. Continue working; do not ask the user to repeat anything.`,
+    stored: isCut ? new Map([[handle, storedText(whole)]]) : new Map(),
+  }
+}
+
+/** Wire messages behind the newest one of ours; all of them where there is none. */
+const messagesSinceSummary = (items: readonly Item[]): number =>
+  messagesOf(items.slice(items.findLastIndex(({ message }) => message < 0) + 1))
+
+const contextguardDesign: Design = {
+  name: 'contextguard',
+  meter: contextguardMeter,
+  highWater: ({ window }) => window - marginOf(window),
+  startsAtHighWater: true,
+  steps: { summarise: foldAll },
+}
 
 /**
  * contextguard (Go, ADK): the threshold strategy. Calibrated bytes / 4 against window - buffer; at the line everything becomes one
@@ -16,32 +132,18 @@ import type { Policy } from '../../../core/policy.ts'
  */
 export const contextguard: Policy = {
   name: 'contextguard',
-  water: {
-    high: 1,
-    low: 0.1,
-    warn: 0.8,
-    rest: 0.05,
-    inclusive: true,
-    by: 'tokens',
-    margin: { from: 200_000, tokens: 20_000, share: 0.2 },
-  },
+  design: contextguardDesign,
+  water: { high: 1, low: 0.1, warn: 0.8, rest: 0.05 },
   buffer: { fraction: 0, min: 0, max: 0 },
   reserve: 'wire',
   // Every result comes in as it is; what is too large for the window is the cascade's work.
   intake: { maxShare: Infinity, previewShare: 0.25 },
-  estimator: { design: 'contextguard', defaultFactor: 2.5, clamp: [1, 5] },
+  estimator: { defaultFactor: 2.5 },
   passes: 3,
   // One call; what is above 80 % of the summarizer's window leaves its oldest lines out.
   summaries: { parts: false },
   cascade: [
-    {
-      step: 'summarise',
-      scope: 'all',
-      tail: 0,
-      style: 'handover',
-      share: { of: 'margin', value: 0.5 },
-      continuation: 'quote',
-    },
+    { step: 'summarise', tail: 0 },
     { step: 'squeeze', floorTokens: 40, above: 0.7, to: 0.5 },
     { step: 'squeeze', floorTokens: 40 },
   ],
@@ -57,16 +159,13 @@ export const contextguard: Policy = {
 export const slidingWindow = (maxTurns = 20): Policy => ({
   ...contextguard,
   name: 'contextguard-window',
-  water: { ...contextguard.water, messages: maxTurns + 1, messagesSince: 'summary' },
+  design: {
+    ...contextguardDesign,
+    messages: { most: maxTurns + 1, count: messagesSinceSummary },
+    steps: { summarise: foldMiddle },
+  } satisfies Design,
   cascade: [
-    {
-      step: 'summarise',
-      scope: 'middle',
-      tail: Math.max(3, Math.floor(maxTurns * 0.3)),
-      always: true,
-      style: 'handover',
-      share: { of: 'margin', value: 0.5 },
-    },
+    { step: 'summarise', tail: Math.max(3, Math.floor(maxTurns * 0.3)) },
     { step: 'squeeze', floorTokens: 40, above: 0.7, to: 0.5 },
     { step: 'squeeze', floorTokens: 40 },
   ],

@@ -1,10 +1,12 @@
+import type { GuardRule } from '../../../core/policy.ts'
+import { isRecord } from '../../../core/values.ts'
+import type { PresentOptions } from '../../deps.ts'
+import { jsonText } from '../../intake/json/json-size.ts'
 import { shareRoom } from '../../intake/json/json-view.ts'
 import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated } from '../../intake/markers.ts'
-import { isRecord } from '../../../core/values.ts'
 import { cutHead } from '../../intake/text.ts'
-import { integerOf, type Environment } from '../environment.ts'
-import type { GuardCut, Guarded } from '../guarded.ts'
-import { jsonText } from '../../intake/json/json-size.ts'
+import type { DesignView } from '../design.ts'
+import { integerOf, type Environment, type GuardCut, type Guarded } from '../shared.ts'
 
 /** Cyber-AutoAgent's limits, in characters. */
 export interface CyberLimits {
@@ -55,7 +57,7 @@ export function routeCyberResult(
       what: `block ${index}`,
       original: text.length,
       shown: shown.length,
-      ...(path !== undefined && { handle: path }),
+      handle: path,
     })
     return {
       ...block,
@@ -203,4 +205,25 @@ export function compressCyberInput(input: unknown, limits: CyberLimits = CYBER_D
     return [key, `${cutHead(text, limits.truncateChars)}${cyberTruncated(text.length)}`] as const
   })
   return cuts.length === 0 ? { value: input, cuts } : { value: Object.fromEntries(entries), cuts }
+}
+
+/** Header with sizes and address, the first part, footer with the address. The design's sizes are in characters. */
+export function cyberGuard({ chars, shownChars }: GuardRule, text: string, { handle }: PresentOptions): DesignView {
+  const limits = {
+    ...CYBER_DEFAULTS,
+    artifactChars: chars ?? CYBER_DEFAULTS.artifactChars,
+    maxChars: shownChars ?? CYBER_DEFAULTS.maxChars,
+  }
+  const { value } = routeCyberResult({ content: [{ text }] }, () => handle, limits)
+  const content = isRecord(value) && Array.isArray(value['content']) ? (value['content'] as unknown[]) : []
+  const [first] = content
+  const shown = isRecord(first) && typeof first['text'] === 'string' ? first['text'] : text
+  return {
+    text: shown,
+    metadata: {
+      original_size: text.length,
+      compressed_size: shown.length,
+      compression_ratio: Number((shown.length / text.length).toFixed(3)),
+    },
+  }
 }

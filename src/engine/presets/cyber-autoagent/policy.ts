@@ -1,6 +1,31 @@
-import type { Policy, Zones } from '../../../core/policy.ts'
-import { readCyberLimits } from './compress.ts'
-import { CAUTION, integerOf, isTrue, shareOf, type Environment } from '../environment.ts'
+import type { Policy, SummariseStep, Zones } from '../../../core/policy.ts'
+import { messagesOf } from '../../epoch/thresholds.ts'
+import { plainMeter, type Design } from '../design.ts'
+import { CAUTION, integerOf, isTrue, shareOf, type Environment } from '../shared.ts'
+import { cyberGuard, readCyberLimits } from './compress.ts'
+import { cyberBudgetTokens, cyberEstimate, decisionLines, reductionLines } from './estimate.ts'
+import { layersOver } from './steps.ts'
+
+/** Never above this share, whatever a warm cache adds. */
+const CEILING = 0.98
+
+/** Estimates, else goes by what the provider counted last, else lets the request through; each step down says so. */
+export const cyberDesign = (window: number, cacheRelax: number): Design => ({
+  name: 'cyber-autoagent',
+  meter: (base, _rule, { onEvent }) =>
+    plainMeter(base, (conversation, model, telemetry) =>
+      cyberBudgetTokens(cyberEstimate(conversation, model, onEvent), telemetry, onEvent),
+    ),
+  // Shares of the whole window, and more of it where the last answer was served from the prompt cache.
+  highWater: (limit, { high }, cacheIsWarm) =>
+    Math.floor((cacheIsWarm && cacheRelax > 0 ? Math.min(CEILING, high + cacheRelax) : high) * limit.window),
+  lowWater: (limit, { low }) => low * limit.window,
+  startsAtHighWater: true,
+  messages: { most: Math.floor(window * 0.7), count: messagesOf },
+  steps: layersOver(window),
+  guard: cyberGuard,
+  log: { reduced: reductionLines, decided: decisionLines },
+})
 
 /** Dynamic scaling: 15 % of the window, at least 8; asked for with the value `auto`. */
 const scaled = (window: number): number => Math.max(8, Math.floor(window * 0.15))
@@ -29,34 +54,27 @@ export function cyberAutoagent(env: Environment = {}): Policy {
   const window = Math.min(120, Math.max(10, integerOf(env, 'CYBER_CONVERSATION_WINDOW', 100)))
   const threshold = shareOf(env, 'CYBER_PROMPT_TELEMETRY_THRESHOLD', 0.65, [0.1, 0.95])
   const relax = shareOf(env, 'CYBER_PROMPT_CACHE_RELAX', 0.1, [0, 0.3])
+  const isHinted = isTrue(env, 'CYBER_PROMPT_CACHE_HINT')
   const isAuto = env['CYBER_CONVERSATION_PRESERVE_LAST']?.trim().toLowerCase() === 'auto'
   const zones: Zones = {
     preserveFirst: integerOf(env, 'CYBER_CONVERSATION_PRESERVE_FIRST', 1),
     preserveLast: isAuto ? scaled(window) : integerOf(env, 'CYBER_CONVERSATION_PRESERVE_LAST', 5),
-    cap: { share: 0.5, window },
   }
-  const oldest = (scope: number, above?: number): Policy['cascade'][number] => ({
+  const oldest = (scope: number, above?: number): SummariseStep => ({
     step: 'summarise',
     scope,
-    measure: 'estimate',
-    ...(above !== undefined && { above }),
+    above,
     tail: zones.preserveLast,
-    style: 'record',
-    share: { of: 'limit', value: 0.05 },
   })
   return {
     name: 'cyber-autoagent',
+    design: cyberDesign(window, isHinted ? 0 : relax),
     water: {
-      of: 'window',
-      high: isTrue(env, 'CYBER_PROMPT_CACHE_HINT') ? Math.min(0.98, threshold + relax) : threshold,
+      high: isHinted ? Math.min(CEILING, threshold + relax) : threshold,
       // There is no target beside the threshold: layers follow each other until the estimate is below it.
       low: threshold,
       warn: 0.8,
       rest: 0.05,
-      inclusive: true,
-      by: 'tokens',
-      messages: Math.floor(window * 0.7),
-      cacheRelax: isTrue(env, 'CYBER_PROMPT_CACHE_HINT') ? 0 : relax,
     },
     buffer: { fraction: 0.02, min: 0, max: Infinity },
     reserve: 'wire',
@@ -65,15 +83,14 @@ export function cyberAutoagent(env: Environment = {}): Policy {
     intake: {
       maxShare: 0.25,
       previewShare: 0.1,
-      guard: { design: 'cyber-autoagent', chars: limits.artifactChars, shownChars: limits.maxChars },
+      guard: { chars: limits.artifactChars, shownChars: limits.maxChars },
     },
     retention: { keep: 100, cleanAt: 150 },
-    estimator: { design: 'cyber-autoagent' },
     passes: 3,
     timeMs: 30_000,
     cascade: [
       { step: 'compress-results', ...zones, fromChars: limits.compressChars, toChars: limits.truncateChars },
-      { step: 'window', ...zones, unit: 'messages', size: window, target: 0.9 },
+      { step: 'window', ...zones, size: window, target: 0.9 },
       oldest(0.3),
       oldest(0.6, 0.9),
       oldest(0.8, 0.9),

@@ -10,7 +10,7 @@ import { cutBytes, grouped, type Reader, type ReaderAnswer } from '../reader.ts'
 import { extractChunked, planChunks, type ChunkAnswers, type ChunkPlan } from './chunked.ts'
 import { extractionModel, type ExtractionModel } from './model.ts'
 import { extractBySearch, SEARCH_INSTRUCTIONS } from './search.ts'
-import { deadlineAfter } from '../../epoch/summary/deadline.ts'
+import { deadlineAfter } from '../../../util/deadline.ts'
 import { headAndTail } from './truncate.ts'
 
 export type ExtractMode = 'auto' | 'full-chunked' | 'read-grep' | 'truncate'

@@ -1,7 +1,6 @@
 import type { Part } from '../recording.ts'
 import { isRecord } from '../../../core/values.ts'
-import { toolList } from './shape.ts'
-import type { Rendered, WireShape } from './shape.ts'
+import { toolList, type Rendered, type WireShape } from './shape.ts'
 
 // The API refuses a request without max_tokens; recordings do not keep it.
 const MAX_TOKENS = 8192

@@ -1,6 +1,5 @@
 import type { Part } from '../recording.ts'
-import { groupByRaw, toolList } from './shape.ts'
-import type { Rendered, WireShape } from './shape.ts'
+import { groupByRaw, toolList, type Rendered, type WireShape } from './shape.ts'
 
 export const chatShape: WireShape = {
   wire: 'openai-chat',

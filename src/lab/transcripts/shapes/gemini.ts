@@ -1,7 +1,6 @@
 import type { Part } from '../recording.ts'
 import { isRecord } from '../../../core/values.ts'
-import { toolList } from './shape.ts'
-import type { Rendered, WireShape } from './shape.ts'
+import { toolList, type Rendered, type WireShape } from './shape.ts'
 
 export const geminiShape: WireShape = {
   wire: 'gemini',

@@ -1,7 +1,6 @@
 import type { Role } from '../../../core/item.ts'
 import type { Part } from '../recording.ts'
-import { groupByRaw, toolList } from './shape.ts'
-import type { Rendered, WireShape } from './shape.ts'
+import { groupByRaw, toolList, type Rendered, type WireShape } from './shape.ts'
 
 export const responsesShape: WireShape = {
   wire: 'openai-responses',

@@ -1,7 +1,6 @@
 import { isRecord, recordsIn, textOf, type Fields } from '../../../core/values.ts'
 import { checkOllamaChat } from '../../../formats/ollama-chat/rules.ts'
-import type { AnswerPart } from '../brain.ts'
-import { stopOf } from '../brain.ts'
+import { type AnswerPart, stopOf } from '../brain.ts'
 import type { Dialect, Failure, RenderContext, Rendered, RequestFacts, Route, Segment } from '../types.ts'
 import { pieces, toolSegment } from './pieces.ts'
 

@@ -1,5 +1,4 @@
-import { isPlimsollError, PlimsollError } from '../../../../core/errors.ts'
-import type { ErrorCode, ErrorOptions } from '../../../../core/errors.ts'
+import { isPlimsollError, PlimsollError, type ErrorCode, type ErrorOptions } from '../../../../core/errors.ts'
 import type { StoreProblem } from '../../../../ports/store-maintenance.ts'
 import type { ArgsOf, JobName } from '../jobs.ts'
 import type { Durability } from '../write-queue.ts'

@@ -1,0 +1,200 @@
+import type { Link } from '../../core/chain.ts'
+import type { Handle } from '../../core/handles.ts'
+import type { Item } from '../../core/item.ts'
+import { newestUserIndex, openStepStart, turnsOf, type Turns } from '../../core/turns.ts'
+import type { PresentOptions } from '../deps.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import { fixedCountOf, likelyCounts, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import type { Standing } from '../prepare/standing.ts'
+import { derivedFrom } from '../tool-results/derived.ts'
+import { keptTokens, type Draft } from './cascade/draft.ts'
+import { bytesAfter } from './cascade/plan-epoch.ts'
+import { lowWater } from './thresholds.ts'
+
+/** The request as plans see it, with the numbers to reach. `preserve`: identities that stay in view like pins, this time. */
+export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
+  const { deps, branch, conversation, links, limit } = context
+  const estimate = deps.meter.design?.estimate
+  // First-send edits stay: the draft sees those items as the model did.
+  const items = conversation.items.map((item, index) => {
+    const edit = standing.firstSend.get(index)
+    // Whatever a plan writes, it writes from this: summaries, previews and what their handles open.
+    if (edit === undefined) return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
+    const { media: _, ...rest } = item
+    return { ...rest, text: edit.text, edited: true as const }
+  })
+  const origins = originsOf(context, standing)
+  const fixed = fixedCountOf(context)
+  const likely = deps.policy.water.lowBy === 'tokens' ? likelyOf(context, fixed.tokens) : undefined
+  const turns = turnsOf(items)
+  const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
+  const bound = {
+    tokensOf: once(tokensOf(context)),
+    countText: onceForShort(textTokensOf(context)),
+    fixedTokens: fixed.high,
+  }
+  const counts = likely ?? bound
+  return {
+    items,
+    links,
+    turns,
+    keep,
+    pinned,
+    openFrom,
+    ...bound,
+    limitTokens: limit.tokens,
+    windowTokens: limit.window,
+    estimate: estimate && ((left) => estimate({ ...conversation, items: left }, context.target.model)),
+    lowTokens: lowWater(deps.policy, limit, counts.fixedTokens, keptTokens({ items, keep, openFrom, ...counts })),
+    likely,
+    bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
+    limitBytes: limit.bytes,
+    handleOf: (content) =>
+      typeof content === 'string'
+        ? (origins(content)?.handle ?? deps.addressOf(branch.tenant, Buffer.from(content)))
+        : deps.addressOf(branch.tenant, content),
+    presentLong: async (text, options) =>
+      origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
+    readers: context.epochReaders(),
+    describeResult: deps.describeResult,
+    hasModel: deps.summarizer !== undefined || context.send !== undefined,
+    asksInBand: deps.policy.summaries?.via === 'in-band' && context.send !== undefined,
+  }
+}
+
+function likelyOf(context: PrepareContext, fixedTokens: number): NonNullable<Draft['likely']> {
+  const { tokensOf: ofItem, countText } = likelyCounts(context)
+  return { tokensOf: once(ofItem), countText: onceForShort(countText), fixedTokens }
+}
+
+/** A plan asks for the size of every item many times over. */
+function once<T>(count: (of: T) => number): (of: T) => number {
+  const known = new Map<T, number>()
+  return (of) => {
+    const before = known.get(of)
+    if (before !== undefined) return before
+    const tokens = count(of)
+    known.set(of, tokens)
+    return tokens
+  }
+}
+
+/** Items between two looks at the clock. */
+const PAUSE_EVERY = 256
+
+/** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
+export async function countItems(
+  { items, tokensOf: count, countText, likely }: Draft,
+  pause: PrepareContext['pause'],
+): Promise<void> {
+  for (const [index, item] of items.entries()) {
+    count(item)
+    likely?.tokensOf(item)
+    if (item.kind === 'user') (likely?.countText ?? countText)(item.text.trim())
+    if (index % PAUSE_EVERY === 0) await pause()
+  }
+}
+
+/** Longer texts are mostly records that are being written, each of them once. */
+const SHORT_CHARACTERS = 2_000
+
+function onceForShort(count: (text: string) => number): (text: string) => number {
+  const short = once(count)
+  return (text) => (text.length <= SHORT_CHARACTERS ? short : count)(text)
+}
+
+/** What a text of the draft was made from, when it is a view or a reader's answer. */
+interface TextOrigin {
+  readonly handle: Handle
+  present(options: PresentOptions): string
+}
+
+/** A view that is shortened once more points at the whole and is made from it where it is at hand; never a handle of a handle. */
+function originsOf(context: PrepareContext, { firstSend }: Standing): (text: string) => TextOrigin | undefined {
+  const { deps, branch, conversation } = context
+  const known = new Map<string, TextOrigin | undefined>()
+  for (const [index, { text, handle }] of firstSend) {
+    const original = conversation.items[index]!.text
+    const whole = (): string => deps.redact?.(original) ?? original
+    const derived = derivedFrom(deps, branch, original)
+    known.set(text, {
+      handle,
+      present: (options) =>
+        derived?.shorten(options.budgetTokens, options.countTokens) ??
+        deps.present(whole(), { ...options, handle }).text,
+    })
+  }
+  return (text) => {
+    if (!known.has(text)) {
+      const derived = derivedFrom(deps, branch, text)
+      known.set(
+        text,
+        derived && {
+          handle: derived.handles[0]!,
+          present: ({ budgetTokens, countTokens }) => derived.shorten(budgetTokens, countTokens),
+        },
+      )
+    }
+    return known.get(text)
+  }
+}
+
+/** What no reduction may fold away, by item index. */
+interface Protected {
+  readonly keep: ReadonlySet<number>
+  /** The part of `keep` that stays even where everything else is quoted: pins and instructions inside the history. */
+  readonly pinned: ReadonlySet<number>
+  readonly openFrom: number
+}
+
+/** Longer answers than this are not kept for the sake of the question that they end with. */
+const QUESTION_CHARACTERS = 2_000
+
+/**
+ * The task (first user message), the newest user message with the question that it answers, the open tool step, pending
+ * calls of the newest step, pins, and instructions that stand inside the history.
+ */
+function protectedItems(
+  items: readonly Item[],
+  links: readonly Link[],
+  turns: Turns,
+  pins: ReadonlySet<string>,
+): Protected {
+  const chained = new Set(links.map((link) => link.index))
+  const openFrom = openStepStart(items, turns)
+  const keep = new Set<number>()
+  const task = items.findIndex((item, index) => item.kind === 'user' && chained.has(index))
+  if (task >= 0) keepMessage(items, task, keep)
+  const newest = newestUserIndex(items, (_, index) => !chained.has(index))
+  if (newest >= 0) {
+    keepMessage(items, newest, keep)
+    const before = items[newest - 1]
+    if (before?.kind === 'assistant' && before.text.length <= QUESTION_CHARACTERS) keep.add(newest - 1)
+  }
+  const pinned = new Set<number>()
+  for (const [index, item] of items.entries()) {
+    if (index >= openFrom || item.kind === 'instruction') keep.add(index)
+    if (item.kind === 'instruction') pinned.add(index)
+  }
+  // The provider's own compaction is all that it knows of what stood before.
+  const compaction = items.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
+  if (compaction >= 0) {
+    keep.add(compaction)
+    pinned.add(compaction)
+  }
+  for (const link of links) {
+    if (!pins.has(link.identity)) continue
+    keep.add(link.index)
+    pinned.add(link.index)
+  }
+  return { keep, pinned, openFrom }
+}
+
+/** Pictures and documents beside a user's words belong to them; results in the same message do not. */
+function keepMessage(items: readonly Item[], index: number, keep: Set<number>): void {
+  const { message } = items[index]!
+  for (let i = index; i >= 0 && items[i]!.message === message; i--) if (isUserPart(items[i]!)) keep.add(i)
+  for (let i = index + 1; i < items.length && items[i]!.message === message; i++) if (isUserPart(items[i]!)) keep.add(i)
+}
+
+const isUserPart = (item: Item): boolean => item.role === 'user' && (item.kind === 'user' || item.kind === 'media')

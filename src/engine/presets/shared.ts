@@ -1,0 +1,120 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import type { GuardRule } from '../../core/policy.ts'
+import { isRecord, parsedJson, recordOf, type Fields } from '../../core/values.ts'
+import { byteLength, countLines } from '../intake/text.ts'
+
+/** Variables of the process, passed in. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * On a model that no catalogue knows and whose provider has counted nothing yet, the designs' divisors (2.5 to 4 characters) can be
+ * far too low; contextguard's default factor answers that for itself, and serves the others here.
+ */
+export const CAUTION = 2.5
+
+/** A whole number, with or without commas between its digits; anything else is the default. */
+export function integerOf(env: Environment, name: string, fallback: number): number {
+  const raw = env[name]?.trim().replaceAll(',', '') ?? ''
+  return /^\d{1,15}$/.test(raw) ? Number(raw) : fallback
+}
+
+/** A share within bounds; what is no number is the default, what is outside is moved to the nearest bound. */
+export function shareOf(
+  env: Environment,
+  name: string,
+  fallback: number,
+  [low, high]: readonly [number, number],
+): number {
+  const raw = env[name]?.trim() ?? ''
+  if (!/^\d*\.?\d+$/.test(raw)) return fallback
+  return Math.min(high, Math.max(low, Number(raw)))
+}
+
+export const isTrue = (env: Environment, name: string): boolean => env[name]?.trim().toLowerCase() === 'true'
+
+/** Estimates the load of a request in its own way; presets of the source designs decide on these numbers. */
+export interface LoadEstimator {
+  readonly name: string
+  estimate(conversation: Conversation): number
+}
+
+/** Items by the wire message they stand in, in order; each item that we inserted is a message of its own. */
+export function messagesOf(items: readonly Item[]): Item[][] {
+  const messages: Item[][] = []
+  let last = -1
+  for (const item of items) {
+    if (item.message < 0 || item.message !== last || messages.length === 0) messages.push([item])
+    else messages.at(-1)!.push(item)
+    last = item.message
+  }
+  return messages
+}
+
+export const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf8')
+
+/** Bytes behind base64 text, without decoding it. */
+export const decodedLength = (base64: string): number => Math.floor((base64.length * 3) / 4)
+
+/** The fields of a declaration or of arguments; empty for text that is no JSON object. */
+export const fieldsOf = (text: string): Fields => recordOf(parsedJson(text)) ?? {}
+
+export const asText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+
+export interface DeclaredTool {
+  readonly name: string
+  readonly description: string
+  readonly schema: string
+}
+
+/** Name, description and schema of a tool, wherever its wire keeps them. */
+export function declaredTool(name: string, text: string): DeclaredTool {
+  const outer = fieldsOf(text)
+  const inner = outer['function']
+  const fields = typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>) : outer
+  const schema =
+    fields['parameters'] ?? fields['input_schema'] ?? fields['parametersJsonSchema'] ?? fields['inputSchema']
+  return { name, description: asText(fields['description'] ?? ''), schema: schema === undefined ? '' : asText(schema) }
+}
+
+/** One cut that a guard made: what, how large it was, what is left, and where the original is. */
+export interface GuardCut {
+  readonly guard: string
+  readonly what: string
+  readonly original: number
+  readonly shown: number
+  readonly handle?: string
+}
+
+/** A guard's answer: the value to go on with, and a record of every cut. No cuts means the very same value. */
+export interface Guarded<T> {
+  readonly value: T
+  readonly cuts: readonly GuardCut[]
+}
+
+/** Room for the line with the address. */
+export const ADDRESS_BYTES = 64
+
+/** When a result is large. Every limit that is set counts; above any of them is large. */
+export type IntakeTrigger = Pick<GuardRule, 'items' | 'chars' | 'bytes' | 'lines'>
+
+/** Whether an output is large, and by which limit. Text that is JSON counts its items. */
+export function triggeredBy(output: string, trigger: IntakeTrigger): keyof IntakeTrigger | undefined {
+  if (trigger.chars !== undefined && output.length > trigger.chars) return 'chars'
+  if (trigger.bytes !== undefined && byteLength(output) > trigger.bytes) return 'bytes'
+  if (trigger.lines !== undefined && countLines(output) > trigger.lines) return 'lines'
+  return trigger.items !== undefined && itemsIn(output) > trigger.items ? 'items' : undefined
+}
+
+function itemsIn(output: string): number {
+  if (!/^\s*[[{]/.test(output)) return 0
+  try {
+    return itemCount(JSON.parse(output))
+  } catch {
+    return 0
+  }
+}
+
+/** Length of a list, keys of an object, none for text. */
+export const itemCount = (value: unknown): number =>
+  Array.isArray(value) ? value.length : isRecord(value) ? Object.keys(value).length : 0
