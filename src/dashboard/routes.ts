@@ -4,10 +4,9 @@ import { isHandle } from '../core/handles.ts'
 import type { Plimsoll } from '../options.ts'
 import type { StepOwner } from '../gateway/hidden/steps.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
-import { conversationPageOf } from './conversation-page.ts'
-import type { CountText } from './composition.ts'
-import type { FoldedLog } from './fold-log.ts'
-import { hiddenRowsOf } from './hidden-page.ts'
+import { conversationPageOf, hiddenRowsOf } from './conversation-page.ts'
+import type { CountText, FoldedLog } from './session-log.ts'
+import type { StoredSessions } from './stored-sessions.ts'
 import type {
   DashboardInfo,
   LearnedRow,
@@ -17,10 +16,8 @@ import type {
   SessionRow,
   SpendingPage,
 } from './page-types.ts'
-import { sessionPageOf } from './session-page.ts'
-import type { PriceOf } from './savings.ts'
+import { type PriceOf, sessionPageOf } from './session-page.ts'
 import { Spending } from './spending.ts'
-import type { StoredSessions } from './stored-sessions.ts'
 
 export interface RouteDeps {
   readonly info: () => Promise<DashboardInfo>
@@ -87,8 +84,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
         found.push({
           ...figures,
-          ...(verdict !== undefined && { verdict }),
-          ...(recovered !== undefined && { recovered }),
+          verdict,
+          recovered,
         })
       }
       return { figures: found }
@@ -111,7 +108,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         agent: textIn(asked, 'agent', 'main'),
         from: numberIn(asked, 'from', 0),
         limit: Math.min(ROWS_A_PAGE, numberIn(asked, 'limit', ROWS_A_PAGE)),
-        ...(epoch !== '' && { epoch }),
+        epoch: epoch || undefined,
       }
       return conversationPageOf(log, query, countFor(modelOf(log)))
     },
@@ -149,9 +146,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const rows = await plimsoll.artifacts.list({
         tenant: tenantIn(asked, audience),
         limit: ROWS_A_PAGE,
-        ...(session !== '' && { session }),
-        ...(tool !== '' && { tool }),
-        ...(isHandle(after) && { after }),
+        session: session || undefined,
+        tool: tool || undefined,
+        after: isHandle(after) ? after : undefined,
       })
       return { rows }
     },
@@ -182,7 +179,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const sql = textIn(asked, 'sql', '')
       return plimsoll.artifacts.query(handleIn(asked), {
         tenant: tenantIn(asked, audience),
-        ...(sql !== '' && { sql }),
+        sql: sql || undefined,
       })
     },
   },

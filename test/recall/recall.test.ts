@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import { RecallIndex } from '../../src/lab/replay/recall.ts'
-import type { ReplaySource } from '../../src/lab/replay/source.ts'
-import { readableText } from '../../src/lab/replay/source.ts'
-import { RecallTally } from '../../src/lab/replay/tally.ts'
+import { readableText, RecallIndex, RecallTally, type ReplaySource } from '../../src/lab/replay/recall.ts'
 import type { Recording } from '../../src/lab/transcripts/recording.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-import { loadTranscript } from '../../src/lab/transcripts/load.ts'
-import type { LoadedFile } from '../../src/lab/transcripts/load.ts'
+import { type LoadedFile, loadTranscript } from '../../src/lab/transcripts/load.ts'
 import type { LoadOptions, Recording } from '../../src/lab/transcripts/recording.ts'
 
 export const fixtureText = (name: string): string =>

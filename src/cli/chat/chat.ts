@@ -21,7 +21,7 @@ import { createRedactor } from '../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import type { Entry, ToolCall, ToolDeclared } from '../../formats/wire/chat.ts'
 import { knownModels } from '../catalogue.ts'
-import { grouped, dollars } from '../inspect/figures.ts'
+import { dollars, grouped } from '../kit/figures.ts'
 import { type Screen, wrapped } from '../kit/output.ts'
 
 export const TENANT = 'local'

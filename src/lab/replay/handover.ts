@@ -4,7 +4,7 @@ import { callReader } from '../../engine/epoch/record/arguments.ts'
 import { isOpen, planStateOf } from '../../engine/epoch/record/plan-state.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
 import { lineKey } from '../../engine/epoch/record/line-key.ts'
-import { readableText } from './source.ts'
+import { readableText } from './recall.ts'
 
 /** What a compaction left for whoever goes on, right after it and over what it covered. Shares; 1 where there was nothing to keep. */
 export interface Handover {

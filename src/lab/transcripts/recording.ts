@@ -126,3 +126,24 @@ export interface LoadOptions {
    */
   readonly parallel?: 'merged' | 'as-written'
 }
+
+/** One JSON value of a file and the line it begins on. */
+export interface SourceRecord {
+  readonly value: unknown
+  readonly line: number
+}
+
+export interface LoadContext {
+  readonly file: string
+  readonly options: LoadOptions
+  /** Shared by all recordings of the file. */
+  readonly problems: Problem[]
+}
+
+/** Reads one transcript format. */
+export interface TranscriptLoader {
+  readonly format: TranscriptFormat
+  /** Says of one JSON value whether it is a record (or the whole document) of this format. */
+  recognises(value: unknown): boolean
+  load(records: readonly SourceRecord[], context: LoadContext): readonly Recording[]
+}
