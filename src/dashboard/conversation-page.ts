@@ -13,7 +13,7 @@ export interface ConversationQuery {
   readonly epoch?: string
 }
 
-/** Longer texts are fetched when somebody opens them. */
+/** Longer texts are fetched when they are opened. */
 const EXCERPT = 600
 
 /** The conversation as the client knows it beside what is sent of it. */
@@ -34,7 +34,7 @@ export function conversationPageOf(log: FoldedLog, query: ConversationQuery, cou
   }
 }
 
-/** What the compaction covers in its order, then whatever came since. */
+/** What the compaction covers in its order, then what came since. */
 function placesOf(log: FoldedLog, agent: string, epoch: Epoch | undefined): readonly ItemSeen[] {
   const own = log.items.filter((item) => (item.agent ?? agent) === agent && item.chain !== '')
   if (epoch === undefined) return own

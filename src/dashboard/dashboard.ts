@@ -10,7 +10,7 @@ import { headerReader } from '../gateway/upstream/upstream-call.ts'
 import { type Asked, type RouteDeps, ROUTES } from './routes.ts'
 import { staticFile } from './static-files.ts'
 
-/** The page and what it reads, behind the checks of whoever serves it (own host, own origin, token). */
+/** The page and what it reads, behind the checks of the server that it runs in (own host, own origin, token). */
 export interface Dashboard {
   /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
   isOpen(path: string): boolean

@@ -7,7 +7,7 @@ import type { StackedPart } from './stacked-parts.ts'
  * What the page reads, as JSON. The browser's code imports these types, so this file has types only.
  */
 
-/** One line of the list of sessions. Figures come with the summary, which is read for the rows that somebody looks at. */
+/** One line of the list of sessions. Figures come with the summary, which is read for the rows in view. */
 export interface SessionRow {
   readonly tenant: string
   readonly session: string

@@ -80,7 +80,7 @@ function passes(filter: Filter, figures: RowFigures | undefined): boolean {
 /** The last request got a closing answer, or none. */
 const isStopped = ({ verdict = 'proceed' }: RowFigures): boolean => verdict === 'final' || verdict === 'halt'
 
-/** What somebody should look at. */
+/** What should be looked at. */
 function Notes({ of: figures }: { of: RowFigures }) {
   const { agents, recovered = 0, withoutUsage } = figures
   const notes = [

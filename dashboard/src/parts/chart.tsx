@@ -25,7 +25,7 @@ export interface Mark {
 
 const colourOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-/** Tokens over calls. Drawn on a canvas, so the same figures stand in a table below for whoever cannot see it. */
+/** Tokens over calls. Drawn on a canvas, which a screen reader cannot read: the label says it in a sentence, and a session has a table of its calls. */
 export function Chart({
   x,
   lines,

@@ -94,7 +94,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
   )
   for (const [done, { recording, policy, window }] of jobs.entries()) {
     const label = `${recording.file} · ${policy} · ${short(window)}`
-    const lived = await replaySession(recording, {
+    const replayed = await replaySession(recording, {
       window,
       policy,
       readers: flags.readers,
@@ -104,14 +104,14 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       clock: flags.clock,
       onCall: ({ call }) => progress.show(done + (call + 1) / recording.calls.length, jobs.length, label),
     })
-    results.push(lived.result)
-    if (flags.html !== undefined) pages.push(lived)
+    results.push(replayed.result)
+    if (flags.html !== undefined) pages.push(replayed)
     progress.clear()
-    if (flags.dump !== undefined) dumpRecords(flags.dump, lived)
+    if (flags.dump !== undefined) dumpRecords(flags.dump, replayed)
     const { width, colour } = screenOf(process.stdout)
-    if (flags.json === true) process.stdout.write(`${JSON.stringify(lived.result)}\n`)
+    if (flags.json === true) process.stdout.write(`${JSON.stringify(replayed.result)}\n`)
     else if (jobs.length <= MOST_REPORTS || flags.details === true)
-      process.stdout.write(`${renderReplay(lived, { width, colour, details: flags.details === true })}\n`)
+      process.stdout.write(`${renderReplay(replayed, { width, colour, details: flags.details === true })}\n`)
   }
   if (flags.html !== undefined) {
     const file = flags.html === true ? HTML_FILE : flags.html
@@ -126,7 +126,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     process.exitCode = EXIT.broken
 }
 
-/** Beyond these only the comparison is printed: nobody reads forty charts. */
+/** Beyond these only the comparison is printed: forty charts are too many to read. */
 const MOST_REPORTS = 4
 
 const windowsFor = ({ model }: Recording, flags: ReplayFlags): readonly number[] =>

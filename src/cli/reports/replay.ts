@@ -28,26 +28,26 @@ export interface ReplayLook extends Pick<Screen, 'width' | 'colour'> {
 }
 
 /** One session under one policy, for a terminal. No line is wider than the terminal. */
-export function renderReplay(lived: ReplayedSession, look: ReplayLook): string {
+export function renderReplay(replayed: ReplayedSession, look: ReplayLook): string {
   const width = Math.max(20, Math.min(look.width, MAX_WIDTH))
   const paint = painterOf(look)
   const shown = look.details === true ? Infinity : ROWS_SHOWN
   const lines = [
-    ...heading(lived, width, paint),
-    ...section('Load per call', loadLine(lived, width, paint), paint),
-    ...section('Compactions', epochs(lived, width, shown), paint),
-    ...section('Taken out before the first send', offloads(lived, width, shown), paint),
+    ...heading(replayed, width, paint),
+    ...section('Load per call', loadLine(replayed, width, paint), paint),
+    ...section('Compactions', epochs(replayed, width, shown), paint),
+    ...section('Taken out before the first send', offloads(replayed, width, shown), paint),
     ...section(
       'Refused',
-      refusals(lived, width, shown).map((line) => paint('red', line)),
+      refusals(replayed, width, shown).map((line) => paint('red', line)),
       paint,
     ),
-    ...(look.details === true ? section('Calls', calls(lived, width), paint) : []),
-    ...(look.details === true ? records(lived, paint) : []),
-    ...section('What compactions left', handover(lived, width), paint),
-    ...section('What the next answer needed', recall(lived, width), paint),
-    ...section('Price of the input', price(lived, width), paint),
-    ...section('Checks', promises(lived, width, paint), paint),
+    ...(look.details === true ? section('Calls', calls(replayed, width), paint) : []),
+    ...(look.details === true ? records(replayed, paint) : []),
+    ...section('What compactions left', handover(replayed, width), paint),
+    ...section('What the next answer needed', recall(replayed, width), paint),
+    ...section('Price of the input', price(replayed, width), paint),
+    ...section('Checks', promises(replayed, width, paint), paint),
   ]
   return `${lines.join('\n')}\n`
 }

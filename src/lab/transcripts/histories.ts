@@ -37,7 +37,7 @@ const isMessage = (value: unknown): boolean =>
 const hasBlocks = (value: unknown): boolean =>
   isRecord(value) && recordsIn(value['content']).some((block) => BLOCKS.has(stringOf(block['type']) ?? ''))
 
-/** `max_tokens` with messages and a top-level system or blocks: the Messages API and nobody else. */
+/** `max_tokens` with messages and a top-level system or blocks: only the Messages API has these. */
 const isBody = (value: unknown): value is Fields =>
   isRecord(value) &&
   Array.isArray(value['messages']) &&

@@ -38,7 +38,7 @@ export interface Part {
   readonly input?: unknown
   /** Base64 characters that travel with it. */
   readonly mediaBytes?: number
-  /** A call that the provider runs itself: nobody owes it a result message. */
+  /** A call that the provider runs itself: the client sends no result for it. */
   readonly serverSide?: boolean
   /**
    * The wire's own value, when the recording kept it: a block (Anthropic, Gemini) or a whole array element (OpenAI, where
