@@ -17,7 +17,7 @@ import { loadFile } from '../src/lab/transcripts/load.ts'
 import type { Part, Recording } from '../src/lab/transcripts/recording.ts'
 import { createMeter } from '../src/meter/index.ts'
 import { knownModels } from '../src/cli/catalogue.ts'
-import { replayRecording, type ReplayResult } from '../src/cli/replay/replay-recording.ts'
+import { type ReplayResult, replaySession } from '../src/lab/replay/replay.ts'
 import { measure, sessionOf, type Session } from './baselines.ts'
 import { writeHandoverTables, type HandoverTable } from './lib/handover-page.ts'
 import { withHead } from './lib/with-head.ts'
@@ -147,7 +147,7 @@ async function runPolicy(
 ): Promise<PolicyRun> {
   let kept = 0
   let compactions = 0
-  const result = await replayRecording(withHead(recording, Number(values.head)), {
+  const { result } = await replaySession(withHead(recording, Number(values.head)), {
     window,
     policy,
     model: values.model,

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { scenarios, simulate } from '../src/lab/simulator/index.ts'
+import { scenarios, simulate } from '../src/lab/simulator/simulate.ts'
 
 // Writes docs/contextguard-table.md: contextguard as shipped beside its design. Usage: npx tsx scripts/contextguard-table.ts
 const rows: string[] = []

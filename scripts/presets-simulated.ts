@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { policies } from '../src/engine/presets/index.ts'
-import { scenarios, simulate, type SimulationResult } from '../src/lab/simulator/index.ts'
+import { scenarios, simulate, type SimulationResult } from '../src/lab/simulator/simulate.ts'
 
 // Writes docs/presets-simulated.md: every scenario under every preset. Usage: npx tsx scripts/presets-simulated.ts [log.jsonl]
 // With a log, each result is kept as it comes and a later run goes on where this one stopped.

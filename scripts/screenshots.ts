@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { runDemoSession } from '../src/cli/demo/demo-session.ts'
+import { runDemoSession } from '../src/cli/demo.ts'
 import { openProxy } from '../src/cli/open-proxy.ts'
 import { openBrowser } from '../test/browser/browser.ts'
 

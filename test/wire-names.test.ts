@@ -23,7 +23,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'meter/thinking.ts': 'which models forget thinking',
     'cli/commands/count.ts': 'a model in an example',
     'cli/commands/doctor.ts': 'says which tokenizers are exact, and reads the settings of clients',
-    'cli/replay/replay-recording.ts': 'the model whose prices serve where a recording names none',
+    'lab/replay/replay.ts': 'the model whose prices serve where a recording names none',
   },
   'clients: agents that people use, which are no vendors of wires': {
     'compose/open/foundation.ts': 'passes the profile of a client on',

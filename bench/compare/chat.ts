@@ -1,5 +1,5 @@
 import type { Part, Recording, WireMessage } from '../../src/lab/transcripts/recording.ts'
-import { readableText } from '../../src/lab/replay/source.ts'
+import { readableText } from '../../src/lab/replay/recall.ts'
 
 /** A message as every framework has it in its own words. */
 export interface Chat {

@@ -3,7 +3,7 @@ import { isPlimsollError } from '../../src/core/errors.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import { COMPACT_READER } from '../../src/engine/readers/reader-tools.ts'
-import { readableText } from '../../src/lab/replay/source.ts'
+import { readableText } from '../../src/lab/replay/recall.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import { RESERVE, type MeasuredSession, type Runner, type Sent } from './measure.ts'
 

@@ -1,8 +1,7 @@
 /** One run of one manager over one session, with the same count, prices and questions for everybody. */
 import { createLineMatcher, quotableLines, type LineMatcher } from '../../src/core/quotes.ts'
-import { RecallIndex } from '../../src/lab/replay/recall.ts'
-import { SessionPricer, type SentPiece } from '../../src/lab/replay/session-price.ts'
-import { RecallTally } from '../../src/lab/replay/tally.ts'
+import { RecallIndex, RecallTally } from '../../src/lab/replay/recall.ts'
+import { type SentPiece, SessionPricer } from '../../src/lab/replay/price.ts'
 import { codecs } from '../../src/formats/registry.ts'
 import { SONNET_4_5 } from '../baselines.ts'
 import { quantile } from '../lib/statistics.ts'

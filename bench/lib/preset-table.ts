@@ -1,4 +1,4 @@
-import type { ReplayResult } from '../../src/cli/replay/replay-recording.ts'
+import type { ReplayResult } from '../../src/lab/replay/replay.ts'
 
 /** A replay with the folder that it is from. */
 export interface PresetReplay extends ReplayResult {

@@ -1,5 +1,7 @@
+import { useEffect, useState } from 'preact/hooks'
+
 /** Everything is asked relative to where the page stands, so that it works behind /t/<token>/ too. */
-const base = new URL('./', document.baseURI)
+const base = (): URL => new URL('./', document.baseURI)
 
 export class ApiError extends Error {
   readonly status: number
@@ -14,13 +16,13 @@ export class ApiError extends Error {
 export type Query = Readonly<Record<string, string | number | undefined>>
 
 export async function get<T>(name: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  const url = new URL(`plimsoll/ui/${name}`, base)
+  const url = new URL(`plimsoll/ui/${name}`, base())
   for (const [key, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(key, String(value))
-  return answerOf<T>(await fetch(url, { headers: { 'x-plimsoll-page': '1' }, ...(signal !== undefined && { signal }) }))
+  return answerOf<T>(await fetch(url, { headers: { 'x-plimsoll-page': '1' }, signal }))
 }
 
 export async function post<T>(name: string, body: object): Promise<T> {
-  const response = await fetch(new URL(`plimsoll/ui/${name}`, base), {
+  const response = await fetch(new URL(`plimsoll/ui/${name}`, base()), {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-plimsoll-page': '1' },
     body: JSON.stringify(body),
@@ -29,13 +31,52 @@ export async function post<T>(name: string, body: object): Promise<T> {
 }
 
 export const downloadUrl = (tenant: string, handle: string): string =>
-  new URL(`plimsoll/download/${handle}?tenant=${encodeURIComponent(tenant)}`, base).href
+  new URL(`plimsoll/download/${handle}?tenant=${encodeURIComponent(tenant)}`, base()).href
 
-export const eventsUrl = (): URL => new URL('plimsoll/events', base)
+export const eventsUrl = (): URL => new URL('plimsoll/events', base())
 
 async function answerOf<T>(response: Response): Promise<T> {
   const body = (await response.json().catch(() => ({}))) as { error?: { message?: string; advice?: string } } & T
   if (response.ok) return body
   const { message = `The server answered ${response.status}.`, advice } = body.error ?? {}
   throw new ApiError(response.status, message, advice)
+}
+
+export interface Loaded<T> {
+  readonly value?: T
+  readonly error?: ApiError
+  readonly isLoading: boolean
+}
+
+/** What is written behind an answer may not be there yet, and a server may be starting: such questions are asked again, later each time. */
+const FIRST_WAIT_MS = 500
+const MOST_ATTEMPTS = 6
+const mayPass = ({ status }: ApiError): boolean => status === 0 || status === 404 || status >= 500
+
+/** Asks again when a dependency changes; what was there stays in view meanwhile. */
+export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
+  const [state, setState] = useState<Loaded<T>>({ isLoading: true })
+  useEffect(() => {
+    const stop = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const attempt = (number: number): void => {
+      setState((before) => ({ ...before, isLoading: true }))
+      ask(stop.signal).then(
+        (value) => stop.signal.aborted || setState({ value, isLoading: false }),
+        (thrown: unknown) => {
+          if (stop.signal.aborted) return
+          const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'The server does not answer.')
+          setState((before) => ({ ...before, isLoading: false, error }))
+          if (number < MOST_ATTEMPTS && mayPass(error))
+            timer = setTimeout(attempt, FIRST_WAIT_MS * 2 ** (number - 1), number + 1)
+        },
+      )
+    }
+    attempt(1)
+    return () => {
+      stop.abort()
+      clearTimeout(timer)
+    }
+  }, dependencies)
+  return state
 }

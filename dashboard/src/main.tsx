@@ -1,20 +1,17 @@
-import { render } from 'preact'
+import { type ComponentChildren, render } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { DashboardInfo } from '../../src/dashboard/page-types.ts'
-import { get } from './api.ts'
+import type { DashboardInfo, Report } from '../../src/dashboard/page-types.ts'
+import { get, useLoad } from './api.ts'
 import { followEvents, type LiveState, type News, type Subscribe } from './live.ts'
-import { useLoad } from './load.ts'
-import { Problem } from './parts/basics.tsx'
 import { Artifacts } from './pages/artifacts.tsx'
 import { Compare } from './pages/compare.tsx'
-import { Login } from './pages/login.tsx'
-import { Meter } from './pages/meter.tsx'
-import { PolicyPage } from './pages/policy.tsx'
+import { Meter, PolicyPage } from './pages/meter.tsx'
+import { ReportSections } from './pages/report.tsx'
 import { SessionView } from './pages/session/session.tsx'
 import { Sessions } from './pages/sessions.tsx'
 import { Spending } from './pages/spending.tsx'
+import { Problem } from './parts/basics.tsx'
 import { linkTo, PAGES, usePlace } from './route.ts'
-import { SchemeButton } from './scheme.tsx'
 import './style.css'
 
 function Page() {
@@ -40,21 +37,7 @@ function Page() {
   }
   return (
     <>
-      <a
-        class="skip"
-        href="#content"
-        onClick={(event) => (event.preventDefault(), document.getElementById('content')?.focus())}
-      >
-        Skip to content
-      </a>
-      <header class="top">
-        <a class="brand" href={linkTo('sessions')}>
-          <svg viewBox="0 0 32 32" aria-hidden="true">
-            <circle cx="16" cy="16" r="9" />
-            <path d="M2 16h28" />
-          </svg>
-          Plimsoll
-        </a>
+      <Top>
         <nav aria-label="Pages">
           {PAGES.map((name) => (
             <a
@@ -68,8 +51,7 @@ function Page() {
         <span class={`live ${state}`} role="status">
           {state === 'live' ? 'live' : state === 'away' ? 'reconnecting' : 'connecting'}
         </span>
-        <SchemeButton />
-      </header>
+      </Top>
       <main id="content" tabindex={-1}>
         <h1 class="unseen">{page}</h1>
         <Problem of={info} />
@@ -78,6 +60,45 @@ function Page() {
     </>
   )
 }
+
+/** A report in a file of its own: there is nothing to go to and nothing to follow. */
+function ReportPage({ of: report }: { of: Report }) {
+  useEffect(() => void (document.title = report.title), [report])
+  return (
+    <>
+      <Top>
+        <span class="about">{report.title}</span>
+      </Top>
+      <main id="content" tabindex={-1}>
+        <h1>{report.heading}</h1>
+        <ReportSections of={report} />
+      </main>
+    </>
+  )
+}
+
+const Top = ({ children }: { children: ComponentChildren }) => (
+  <>
+    <a
+      class="skip"
+      href="#content"
+      onClick={(event) => (event.preventDefault(), document.getElementById('content')?.focus())}
+    >
+      Skip to content
+    </a>
+    <header class="top">
+      <a class="brand" href={linkTo('sessions')}>
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <circle cx="16" cy="16" r="9" />
+          <path d="M2 16h28" />
+        </svg>
+        Plimsoll
+      </a>
+      {children}
+      <SchemeButton />
+    </header>
+  </>
+)
 
 function listeners(): { subscribe: Subscribe; publish: (news: News) => void } {
   const all = new Set<(news: News) => void>()
@@ -90,4 +111,74 @@ function listeners(): { subscribe: Subscribe; publish: (news: News) => void } {
   }
 }
 
-render(<Page />, document.getElementById('page')!)
+/** A server that others can reach asks for its token; the page then stands behind it, like the base URL of an agent. */
+function Login() {
+  const [token, setToken] = useState('')
+  return (
+    <main id="content" class="login">
+      <h1>Plimsoll</h1>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          location.replace(`/t/${encodeURIComponent(token)}/${location.hash}`)
+        }}
+      >
+        <label>
+          Token of this proxy (PLIMSOLL_TOKEN)
+          <input
+            type="password"
+            autocomplete="current-password"
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>
+        <button disabled={token === ''}>Open</button>
+      </form>
+    </main>
+  )
+}
+
+const KEY = 'plimsoll-scheme'
+const SCHEMES = ['system', 'light', 'dark'] as const
+type Scheme = (typeof SCHEMES)[number]
+
+function stored(): Scheme {
+  try {
+    return SCHEMES.find((one) => one === localStorage.getItem(KEY)) ?? 'system'
+  } catch {
+    // A frame or a mail program that shows a report may keep nothing.
+    return 'system'
+  }
+}
+
+/** System, light, dark. */
+function SchemeButton() {
+  const [scheme, setScheme] = useState<Scheme>(stored)
+  useEffect(() => {
+    document.documentElement.dataset['scheme'] = scheme
+    try {
+      localStorage.setItem(KEY, scheme)
+    } catch {
+      // It holds until the page is closed.
+    }
+    dispatchEvent(new Event('resize'))
+  }, [scheme])
+  const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length]!
+  return (
+    <button
+      class="scheme"
+      title={`Colours: ${scheme}. Press for ${next}.`}
+      aria-label={`Colours: ${scheme}. Change to ${next}.`}
+      onClick={() => setScheme(next)}
+    >
+      {scheme === 'dark' ? '☾' : scheme === 'light' ? '☀' : '◐'}
+    </button>
+  )
+}
+
+/** In a file of its own the page holds a report and asks no server. */
+const given = document.getElementById('report')
+render(
+  given === null ? <Page /> : <ReportPage of={JSON.parse(given.textContent) as Report} />,
+  document.getElementById('page')!,
+)

@@ -4,6 +4,8 @@ import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
 import { CATALOGUE_DATE } from '../drivers/catalogue/catalogue-data.ts'
 import type { CatalogueUpdate } from '../drivers/catalogue/update.ts'
 import { plimsollHome } from '../compose/plimsoll.ts'
+import type { PriceModel } from '../core/price.ts'
+import { estimateTokens } from '../meter/index.ts'
 import type { Catalogue, ModelInfo } from '../ports/catalogue.ts'
 
 /** First line of the file: a package that is newer than the file goes before it. */
@@ -46,3 +48,29 @@ const isResold = ({ id }: ModelInfo): boolean => /\/|^[a-z-]+\.[a-z]/.test(id)
 
 /** Dollars per million tokens. */
 export const rate = (usd: number | undefined): string => (usd === undefined ? '' : String(Number(usd.toPrecision(3))))
+
+const families = new Map<string, string>()
+
+/** Counts text for a model with the estimator: megabytes in well under a second, and no vocabulary to load. */
+export function estimateFor(model = '', text: string): number {
+  let family = families.get(model)
+  if (family === undefined) {
+    family = knownModels().resolve(model).info.tokenizer
+    families.set(model, family)
+  }
+  return estimateTokens(text, family).tokens
+}
+
+/** The model's window, when the catalogue knows the model. */
+export function windowOf(model: string | undefined): number | undefined {
+  if (model === undefined) return undefined
+  const { info, match } = knownModels().resolve(model)
+  return match === 'default' ? undefined : info.window
+}
+
+/** Its list price, when the catalogue knows one. */
+export function priceOf(model: string | undefined): PriceModel | undefined {
+  if (model === undefined) return undefined
+  const { info, match } = knownModels().resolve(model)
+  return match === 'default' ? undefined : info.price
+}

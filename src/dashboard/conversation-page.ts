@@ -1,8 +1,8 @@
 import { firstSendKey } from '../core/chain.ts'
 import type { Epoch, FirstSendEdit, ItemSeen } from '../core/records.ts'
-import { fatesOf, type CountText, type Fate } from './composition.ts'
-import type { FoldedLog } from './fold-log.ts'
-import type { ConversationPage, ConversationRow, InsertedRow } from './page-types.ts'
+import { READER_TOOLS } from '../engine/readers/tools.ts'
+import { type CountText, type Fate, fatesOf, type FoldedLog } from './session-log.ts'
+import type { ConversationPage, ConversationRow, HiddenRow, InsertedRow } from './page-types.ts'
 import { standingEpochs } from './session-page.ts'
 
 export interface ConversationQuery {
@@ -13,7 +13,7 @@ export interface ConversationQuery {
   readonly epoch?: string
 }
 
-/** Longer texts are fetched when somebody opens them. */
+/** Longer texts are fetched when they are opened. */
 const EXCERPT = 600
 
 /** The conversation as the client knows it beside what is sent of it. */
@@ -26,7 +26,7 @@ export function conversationPageOf(log: FoldedLog, query: ConversationQuery, cou
   const rows = placed.slice(from, from + limit).map((item, offset) => rowOf(item, from + offset, fates, log, countText))
   return {
     agent,
-    ...(epoch !== undefined && { epoch: epoch.id }),
+    epoch: epoch?.id,
     total: placed.length,
     from,
     rows,
@@ -34,7 +34,7 @@ export function conversationPageOf(log: FoldedLog, query: ConversationQuery, cou
   }
 }
 
-/** What the compaction covers in its order, then whatever came since. */
+/** What the compaction covers in its order, then what came since. */
 function placesOf(log: FoldedLog, agent: string, epoch: Epoch | undefined): readonly ItemSeen[] {
   const own = log.items.filter((item) => (item.agent ?? agent) === agent && item.chain !== '')
   if (epoch === undefined) return own
@@ -58,7 +58,7 @@ function rowOf(
     identity,
     place,
     kind,
-    ...(toolName !== undefined && { tool: toolName }),
+    tool: toolName,
     tokens: countText(text),
     characters: text.length,
     text: text.slice(0, EXCERPT),
@@ -79,7 +79,7 @@ function fateOf(
     fate: fate === undefined ? 'shortened' : 'replaced',
     shown: text.slice(0, EXCERPT),
     reason,
-    ...(handle !== undefined && { handle }),
+    handle,
   }
 }
 
@@ -87,3 +87,27 @@ const insertedBy = ({ edits }: Epoch): readonly InsertedRow[] =>
   edits.flatMap((edit) =>
     edit.op === 'insert' ? [{ place: edit.at, role: edit.role, text: edit.text, reason: edit.reason }] : [],
   )
+
+const HIDDEN_EXCERPT = 4_000
+const NAMES: ReadonlySet<string> = new Set(READER_TOOLS.map(({ name }) => name))
+
+/**
+ * Calls that the model made to tools of ours and that the client never saw, with what they answered. `agents` are those in whose answers
+ * steps are hidden: another one that calls a reader has it from its client.
+ */
+export function hiddenRowsOf({ items }: FoldedLog, agents: ReadonlySet<string>): readonly HiddenRow[] {
+  const isHidden = ({ agent = 'main', toolName = '' }: ItemSeen): boolean => agents.has(agent) && NAMES.has(toolName)
+  const results = new Map(items.flatMap((item) => (item.kind === 'result' ? [[item.callId ?? '', item]] : [])))
+  return items.flatMap((item) => {
+    if (item.kind !== 'call' || !isHidden(item)) return []
+    const result = results.get(item.callId ?? '')
+    return {
+      at: item.at,
+      agent: item.agent ?? 'main',
+      tool: item.toolName!,
+      asked: item.text.slice(0, HIDDEN_EXCERPT),
+      answered: result?.text.slice(0, HIDDEN_EXCERPT),
+      identity: result?.identity,
+    }
+  })
+}

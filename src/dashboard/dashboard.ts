@@ -1,12 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
+import { checkOrigin } from '../gateway/http/other-origins.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
+import type { Control } from '../gateway/operate/control.ts'
 import { statusOf } from '../gateway/request/answer.ts'
-import { ROUTES, type Asked, type RouteDeps } from './routes.ts'
+import { headerReader } from '../gateway/upstream/upstream-call.ts'
+import { type Asked, type RouteDeps, ROUTES } from './routes.ts'
 import { staticFile } from './static-files.ts'
 
-/** The page and what it reads, behind the checks of whoever serves it (own host, own origin, token). */
+/** The page and what it reads, behind the checks of the server that it runs in (own host, own origin, token). */
 export interface Dashboard {
   /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
   isOpen(path: string): boolean
@@ -48,7 +52,7 @@ export function createDashboard(deps: RouteDeps): Dashboard {
       const url = new URL(path, 'http://page')
       try {
         if (url.pathname.startsWith(API)) {
-          const body = await answer(deps, incoming, url, await audience())
+          const body = await answerOf(deps, incoming, url, await audience())
           send(response, 200, 'application/json', JSON.stringify(body))
         } else if (url.pathname.startsWith(DOWNLOAD)) await download(deps, response, url, await audience())
         else await page(response, url.pathname)
@@ -65,7 +69,7 @@ export function createDashboard(deps: RouteDeps): Dashboard {
   }
 }
 
-async function answer(deps: RouteDeps, incoming: IncomingMessage, url: URL, audience: Audience): Promise<unknown> {
+async function answerOf(deps: RouteDeps, incoming: IncomingMessage, url: URL, audience: Audience): Promise<unknown> {
   const name = url.pathname.slice(API.length)
   const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
   if (route === undefined) throw new PlimsollError('not-found', `There is no ${JSON.stringify(url.pathname)}.`)
@@ -140,3 +144,57 @@ async function page(response: ServerResponse, path: string): Promise<void> {
 function send(response: ServerResponse, status: number, type: string, body: string): void {
   response.writeHead(status, { ...HEADERS, 'content-type': type, 'cache-control': 'no-store' }).end(body)
 }
+
+export interface ServedDashboard {
+  readonly url: string
+  close(): Promise<void>
+}
+
+export interface ServeOptions {
+  readonly port: number
+  readonly dashboard: Dashboard
+  /** Live events. */
+  readonly control: Control
+}
+
+const HOST = '127.0.0.1'
+const RULES = { isLocal: true, allowedHosts: [], allowedOrigins: [] }
+
+/** The page on a socket of its own. On loopback only: who may open the store's file may look at it. */
+export async function serveDashboard(options: ServeOptions): Promise<ServedDashboard> {
+  const server = createServer((incoming, response) => void answer(options, incoming, response))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, HOST, resolve)
+  })
+  return {
+    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
+    async close() {
+      options.control.close()
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function answer(
+  { dashboard, control }: ServeOptions,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = incoming.url ?? '/'
+  const header = headerReader(incoming)
+  try {
+    checkOrigin(RULES, header)
+    if (control.isOpen(path) || (control.serves(path) && !dashboard.serves(path))) {
+      await control.handle({ incoming, response, path, token: undefined, header, isReady: true })
+    } else await dashboard.handle({ incoming, response, path, audience: async () => EVERYTHING })
+  } catch (error) {
+    if (response.headersSent) return void response.destroy()
+    const message = isPlimsollError(error) ? error.message : 'The page could not be answered.'
+    response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message } }))
+  }
+}
+
+const EVERYTHING = { sees: () => true }

@@ -1,14 +1,13 @@
 import type { LearnedPlace } from '../engine/learning/learned-limits.ts'
-import type { Plimsoll } from '../options.ts'
+import { hiddenSteps } from '../gateway/hidden/steps.ts'
 import { createMeter } from '../meter/index.ts'
+import type { Plimsoll } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 import { packageVersion } from '../util/package-root.ts'
-import { hiddenSteps } from '../gateway/hidden/steps.ts'
 import { createDashboard, type Dashboard } from './dashboard.ts'
-import type { DashboardInfo, PolicyRow } from './page-types.ts'
+import type { DashboardInfo, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
 import type { Actions } from './routes.ts'
-import { standingBudgets } from './standing-budgets.ts'
 import { storedSessions } from './stored-sessions.ts'
 
 export interface DashboardOptions {
@@ -60,3 +59,33 @@ export function openDashboard(options: DashboardOptions): Dashboard {
 }
 
 const idOf = ({ tenant, endpoint, model }: LearnedPlace): string => JSON.stringify([tenant, endpoint, model])
+
+type BudgetRow = SpendingPage['budgets'][number]
+
+/** Budgets of a session, an agent or a call differ from session to session: those of the newest are looked at. */
+const NEWEST = 20
+const MOST_ROWS = 50
+
+/**
+ * How the budgets stand that the newest sessions draw on, the fullest first. One that several sessions share is named once, by whose it is
+ * where there are several.
+ */
+async function standingBudgets(
+  plimsoll: Pick<Plimsoll, 'session'>,
+  sessions: readonly SessionRow[],
+): Promise<readonly BudgetRow[]> {
+  const rows = new Map<string, BudgetRow>()
+  const newest = sessions.slice(0, NEWEST)
+  const isShared = new Set(newest.map(({ tenant }) => tenant)).size > 1
+  for (const { tenant, session } of newest) {
+    const { budgets } = await plimsoll.session({ id: session, tenant }).status()
+    for (const { budget, scope, unit, spent, held, hard } of budgets) {
+      const isOwn = scope === 'session' || scope === 'agent' || scope === 'call'
+      const whose = [...(isOwn ? [session] : []), ...(isShared ? [tenant] : [])]
+      const name = whose.length === 0 ? budget : `${budget} (${whose.join(', ')})`
+      rows.set(name, { name, used: spent + held, of: hard, unit })
+    }
+  }
+  const share = ({ used, of }: BudgetRow): number => (of === 0 ? 0 : used / of)
+  return [...rows.values()].sort((a, b) => share(b) - share(a)).slice(0, MOST_ROWS)
+}

@@ -1,12 +1,13 @@
 import type { RecordRecall } from '../core/records.ts'
 import type { Thresholds } from '../core/target.ts'
 import type { Usage } from '../core/usage.ts'
+import type { StackedPart } from './stacked-parts.ts'
 
 /*
  * What the page reads, as JSON. The browser's code imports these types, so this file has types only.
  */
 
-/** One line of the list of sessions. Figures come with the summary, which is read for the rows that somebody looks at. */
+/** One line of the list of sessions. Figures come with the summary, which is read for the rows in view. */
 export interface SessionRow {
   readonly tenant: string
   readonly session: string
@@ -239,4 +240,65 @@ export interface DashboardInfo {
   /** Base URLs to point an agent at; empty without a proxy. */
   readonly connect: readonly { readonly name: string; readonly value: string }[]
   readonly store: string
+}
+
+/** A page that stands alone in a file, as `inspect --html` and `replay --html` write it. */
+export interface Report {
+  readonly title: string
+  readonly heading: string
+  readonly sections: readonly ReportSection[]
+}
+
+export interface ReportSection {
+  readonly title: string
+  readonly about: string
+  readonly figures?: readonly ReportFigure[]
+  readonly said?: string
+  readonly parts: readonly ReportPart[]
+}
+
+export type ReportFigure = readonly [name: string, value: string]
+
+export type ReportPart = { readonly title: string } & (
+  | LoadPart
+  | { readonly kind: 'composition'; readonly parts: readonly StackedPart[] }
+  | { readonly kind: 'figures'; readonly figures: readonly ReportFigure[] }
+  | { readonly kind: 'bars'; readonly rows: readonly ReportBar[] }
+  | ReportTable
+  | { readonly kind: 'texts'; readonly texts: readonly ReportText[] }
+  | { readonly kind: 'problems'; readonly problems: readonly string[] }
+)
+
+/** Tokens of each call's prompt. */
+export interface LoadPart {
+  readonly kind: 'load'
+  /** The chart in a sentence. */
+  readonly label: string
+  readonly sent: readonly number[]
+  /** What the prompts would have been without any compaction. */
+  readonly whole?: readonly number[]
+  readonly line?: { readonly name: string; readonly value: number }
+  /** Where compaction starts and what it aims at. */
+  readonly thresholds?: { readonly high: readonly number[]; readonly low: readonly number[] }
+  /** Calls, from 1, that a compaction came before. */
+  readonly marks: readonly number[]
+}
+
+export interface ReportBar {
+  readonly name: string
+  readonly value: number
+  readonly label: string
+}
+
+export interface ReportTable {
+  readonly kind: 'table'
+  readonly heads: readonly string[]
+  readonly rows: readonly (readonly (string | number)[])[]
+  readonly note?: string
+}
+
+export interface ReportText {
+  readonly title: string
+  readonly about: string
+  readonly text: string
 }

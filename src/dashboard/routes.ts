@@ -3,10 +3,8 @@ import { type Handle, isHandle } from '../core/handles.ts'
 import type { Plimsoll } from '../options.ts'
 import type { StepOwner } from '../gateway/hidden/steps.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
-import { conversationPageOf } from './conversation-page.ts'
-import type { CountText } from './composition.ts'
-import type { FoldedLog } from './fold-log.ts'
-import { hiddenRowsOf } from './hidden-page.ts'
+import { conversationPageOf, hiddenRowsOf } from './conversation-page.ts'
+import type { CountText, FoldedLog } from './session-log.ts'
 import type {
   DashboardInfo,
   LearnedRow,
@@ -16,8 +14,7 @@ import type {
   SessionRow,
   SpendingPage,
 } from './page-types.ts'
-import { sessionPageOf } from './session-page.ts'
-import type { PriceOf } from './savings.ts'
+import { sessionPageOf, type PriceOf } from './session-page.ts'
 import { Spending } from './spending.ts'
 import type { StoredSessions } from './stored-sessions.ts'
 
@@ -86,8 +83,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
         found.push({
           ...figures,
-          ...(verdict !== undefined && { verdict }),
-          ...(recovered !== undefined && { recovered }),
+          verdict,
+          recovered,
         })
       }
       return { figures: found }
@@ -110,7 +107,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         agent: textIn(asked, 'agent', 'main'),
         from: numberIn(asked, 'from', 0),
         limit: Math.min(ROWS_A_PAGE, numberIn(asked, 'limit', ROWS_A_PAGE)),
-        ...(epoch !== '' && { epoch }),
+        epoch: epoch || undefined,
       }
       return conversationPageOf(log, query, countFor(modelOf(log)))
     },
@@ -148,9 +145,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const rows = await plimsoll.artifacts.list({
         tenant: tenantIn(asked, audience),
         limit: ROWS_A_PAGE,
-        ...(session !== '' && { session }),
-        ...(tool !== '' && { tool }),
-        ...(isHandle(after) && { after }),
+        session: session || undefined,
+        tool: tool || undefined,
+        after: isHandle(after) ? after : undefined,
       })
       return { rows }
     },
@@ -181,7 +178,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const sql = textIn(asked, 'sql', '')
       return plimsoll.artifacts.query(handleIn(asked), {
         tenant: tenantIn(asked, audience),
-        ...(sql !== '' && { sql }),
+        sql: sql || undefined,
       })
     },
   },

@@ -1,8 +1,8 @@
-import { costOfUsage, simulateUsage, type PriceModel } from '../core/price.ts'
+import { costOfUsage, type PriceModel, simulateUsage } from '../core/price.ts'
 import type { Epoch } from '../core/records.ts'
 import { addUsage, NO_USAGE } from '../core/usage.ts'
-import { compositionOf, type CountText } from './composition.ts'
-import type { FoldedLog, LoggedCall } from './fold-log.ts'
+import { unmanagedCost } from '../meter/index.ts'
+import { compositionOf, type CountText, type FoldedLog, type LoggedCall } from './session-log.ts'
 import type {
   CompactionPrice,
   PageCall,
@@ -12,7 +12,6 @@ import type {
   SessionFigures,
   SessionPage,
 } from './page-types.ts'
-import { savedBy, type PriceOf } from './savings.ts'
 
 export interface PageInputs {
   readonly tenant: string
@@ -44,7 +43,7 @@ export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }:
     cuts: log.audits.length,
     usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
     costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
-    ...(savedUsd !== undefined && { savedUsd }),
+    savedUsd,
     withoutUsage: calls.filter(({ isMeasured }) => !isMeasured).length,
   }
 }
@@ -67,7 +66,7 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
       const counted = under === epoch.id && usage !== undefined && usage.input > 0 ? usage.input : undefined
       return {
         ...compactionOf(epoch, callsBefore, log, standing),
-        ...(counted !== undefined && { counted }),
+        counted,
         ...priceOfCompaction(epoch.before, counted ?? epoch.after, inputs.priceOf(model ?? modelOf(log))),
       }
     }),
@@ -75,10 +74,10 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
       at,
       action,
       reason,
-      ...(tool !== undefined && { tool }),
+      tool,
       originalBytes,
       shownBytes,
-      ...(handle !== undefined && { handle }),
+      handle,
     })),
     pins: [...log.pins],
     items: log.items.length,
@@ -119,12 +118,13 @@ function pageCall(call: LoggedCall, saved: number): PageCall {
     isMeasured,
     estimated: Math.round(estimated),
     original: purpose === 'turn' ? prompt + saved : prompt,
-    ...(usage !== undefined && { usage }),
-    ...(costUsd !== undefined && { costUsd }),
-    ...(limit !== undefined && { limit: limit.tokens, window: limit.window }),
-    ...(thresholds !== undefined && { thresholds }),
-    ...(epoch !== undefined && { epoch }),
-    ...(durationMs !== undefined && { durationMs }),
+    usage,
+    costUsd,
+    limit: limit?.tokens,
+    window: limit?.window,
+    thresholds,
+    epoch,
+    durationMs,
     parts: {},
   }
 }
@@ -180,7 +180,7 @@ function compactionOf(
     isStanding: standing.get(agent)?.id === id,
     record: edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n\n'),
     edits: edits.map(editOf),
-    ...(recall !== undefined && { recall }),
+    recall,
   }
 }
 
@@ -202,5 +202,27 @@ function editOf(edit: Epoch['edits'][number]): PageEdit {
   if (edit.op === 'drop' || edit.op === 'strip') return edit
   const { op, at, reason } = edit
   const handle = edit.op === 'replace' ? edit.handle : undefined
-  return { op, from: at, to: at + 1, reason, ...(handle !== undefined && { handle }) }
+  return { op, from: at, to: at + 1, reason, handle }
+}
+
+export type PriceOf = (model: string) => PriceModel | undefined
+
+/**
+ * What the calls would have cost with everything sent each time, less what they did cost. Summaries that were paid for count against it.
+ * Undefined when a price is missing.
+ */
+function savedBy(calls: readonly PageCall[], priceOf: PriceOf): number | undefined {
+  let saved = 0
+  let previous: PageCall | undefined
+  for (const call of calls) {
+    if (call.usage === undefined) continue
+    const price = priceOf(call.model)
+    if (price === undefined || call.costUsd === undefined) return undefined
+    if (call.purpose === 'turn') {
+      saved += unmanagedCost(call, previous, price)
+      previous = call
+    }
+    saved -= call.costUsd
+  }
+  return saved
 }

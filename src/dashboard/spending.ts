@@ -1,5 +1,5 @@
 import { addUsage, NO_USAGE } from '../core/usage.ts'
-import type { FoldedLog } from './fold-log.ts'
+import type { FoldedLog } from './session-log.ts'
 import type { MeterRow, SpendingPage, SpendingRow } from './page-types.ts'
 
 type Sum = { calls: number; usage: SpendingRow['usage']; costUsd: number }

@@ -10,7 +10,7 @@ export interface StackedPart {
   readonly last: number
 }
 
-interface Parted {
+export interface Parted {
   readonly parts: Readonly<Record<string, number>>
 }
 

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { PlimsollError } from '../core/errors.ts'
 import { packageRoot } from '../util/package-root.ts'
+import type { Report } from './page-types.ts'
 
 export interface StaticFile {
   readonly type: string
@@ -42,3 +45,36 @@ async function load(name: string): Promise<StaticFile | undefined> {
   const type = TYPES[name.split('.').at(-1)!]!
   return { type, bytes, isForever: name.startsWith('/assets/') }
 }
+
+/** Nothing runs but the page's own script, and nothing is fetched. */
+const policyOf = (script: string, style: string): string =>
+  `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; base-uri 'none'; form-action 'none'`
+
+const hashOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`
+
+/** The page as one file with a report in it: needs no server and no network. */
+export async function singlePage(report: Report): Promise<string> {
+  const html = await textOf('/index.html')
+  const partOf = async (pattern: RegExp): Promise<string> => textOf(pattern.exec(html)?.[1] ?? '/index.html')
+  const script = withoutTags(await partOf(/src="\.(\/assets\/[^"]+\.js)"/))
+  const style = await partOf(/href="\.(\/assets\/[^"]+\.css)"/)
+  const head = `<meta http-equiv="Content-Security-Policy" content="${policyOf(script, style)}">`
+  return html
+    .replace(/ *<link rel="icon"[^>]*>\n/, '')
+    .replace(/<script type="module"[^>]*><\/script>/, () => `${head}\n    <style>${style}</style>`)
+    .replace(/ *<link rel="stylesheet"[^>]*>\n/, '')
+    .replace('</body>', () => {
+      // What a transcript says must not become markup; in JSON the escape means the same.
+      const data = JSON.stringify(report).replaceAll('<', '\\u003c')
+      return `<script type="application/json" id="report">${data}</script>\n<script type="module">${script}</script>\n</body>`
+    })
+}
+
+async function textOf(path: string): Promise<string> {
+  const file = await staticFile(path)
+  if (file === undefined) throw new PlimsollError('not-found', 'The page was not built.', { advice: 'npm run build' })
+  return new TextDecoder().decode(file.bytes)
+}
+
+/** These would end the script or begin a comment. In JavaScript they stand in strings alone, where the escape means the same. */
+const withoutTags = (text: string): string => text.replace(/<(?=\/script|!--)/gi, '\\u003c')

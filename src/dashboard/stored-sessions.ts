@@ -1,13 +1,12 @@
-import { SYSTEM_TENANT } from '../core/system-tenant.ts'
+import { type FoldedLog, foldLog } from './session-log.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { LogRecord } from '../core/records.ts'
-import { BoundedMap } from '../util/bounded-map.ts'
+import { SYSTEM_TENANT } from '../core/system-tenant.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { StoreMaintenance } from '../ports/store-maintenance.ts'
-import { foldLog, type FoldedLog } from './fold-log.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
 import type { SessionFigures, SessionRow } from './page-types.ts'
-import { figuresOf } from './session-page.ts'
-import type { PriceOf } from './savings.ts'
+import { figuresOf, type PriceOf } from './session-page.ts'
 import { Spending } from './spending.ts'
 
 /** Reads sessions for the page. A log is read once, then only what was appended to it. */
@@ -69,7 +68,7 @@ export function storedSessions(
       for (const name of await tenantsWithSessions(store)) {
         let after: string | undefined
         for (;;) {
-          const page = await store.list(name, { limit: PAGE, ...(after !== undefined && { after }) })
+          const page = await store.list(name, { limit: PAGE, after })
           for (const info of page) if (info.session.toLowerCase().includes(wanted)) rows.push({ ...info, tenant: name })
           after = page.at(-1)?.session
           if (page.length < PAGE) break

@@ -2,4 +2,4 @@
 export * from './referee/index.ts'
 export * from './artifact-store-suite.ts'
 export * from './session-store-suite.ts'
-export * from '../lab/simulator/index.ts'
+export * from '../lab/simulator/simulate.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { displayWidth } from '../../src/cli/inspect/width.ts'
+import { displayWidth } from '../../src/cli/kit/figures.ts'
 import { ESCAPE, plimsoll, temporaryHome } from './support/binary.ts'
 import { CTRL_C, CTRL_D, ENTER, openTerminal, type Terminal } from './support/terminal.ts'
 

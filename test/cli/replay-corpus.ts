@@ -10,7 +10,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import type { ReplayResult } from '../../src/cli/replay/replay-recording.ts'
+import type { ReplayResult } from '../../src/lab/replay/replay.ts'
 import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
 import { BINARY } from './support/binary.ts'
 

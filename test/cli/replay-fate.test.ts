@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { PlimsollError, type ErrorCode } from '../../src/core/errors.ts'
-import { fateOf } from '../../src/cli/replay/fate.ts'
+import { fateOf } from '../../src/lab/replay/replay.ts'
 
 describe('a replayed call that ends in an error', () => {
   it.each<[ErrorCode, string]>([

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { policies } from '../../src/engine/presets/index.ts'
-import type { SimulationResult } from '../../src/lab/simulator/index.ts'
+import type { SimulationResult } from '../../src/lab/simulator/simulate.ts'
 import { plimsoll, temporaryHome } from './support/binary.ts'
 
 let home: Awaited<ReturnType<typeof temporaryHome>>

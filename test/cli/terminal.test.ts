@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { displayWidth } from '../../src/cli/inspect/width.ts'
+import { displayWidth } from '../../src/cli/kit/figures.ts'
 import { ESCAPE, FIXTURES, plimsoll, ROOT, temporaryHome } from './support/binary.ts'
 import { openTerminal } from './support/terminal.ts'
 

@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest'
 
-import { columnChart } from '../../src/cli/inspect/chart.ts'
-import { short } from '../../src/cli/inspect/figures.ts'
-import { inspectReport } from '../../src/cli/inspect/report.ts'
-import { displayWidth, fitEnd, fitWidth, plainText } from '../../src/cli/inspect/width.ts'
+import { columnChart, displayWidth, fitEnd, fitWidth, plainText, short } from '../../src/cli/kit/figures.ts'
+import {
+  inspectAll,
+  type InspectAllOptions,
+  renderInspections,
+  type TerminalOptions,
+} from '../../src/cli/reports/inspect.ts'
+import { inspectPage } from '../../src/cli/reports/pages.ts'
+import { singlePage } from '../../src/dashboard/static-files.ts'
+import type { InspectSource } from '../../src/lab/inspect/measures.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 import { byCharacter, SAMPLE } from './sample.ts'
 
@@ -19,6 +25,9 @@ const withNames = (path: string) => ({
     ),
   })),
 })
+
+const inspectReport = (sources: readonly InspectSource[], options: InspectAllOptions & TerminalOptions): string =>
+  renderInspections(inspectAll(sources, options), options)
 
 describe('terminal report', () => {
   it.each([20, 33, 44, 60, 80, 100, 120, 300])('keeps every line within %d columns', (width) => {
@@ -66,53 +75,50 @@ describe('terminal report', () => {
   })
 })
 
+const PRICED = {
+  countText: byCharacter,
+  window: 3000,
+  price: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
+}
+
 describe('html report', () => {
-  const html = inspectReport([withNames('/<script>alert(1)</script>.ts')], {
+  const hostile = inspectAll([withNames('/</script><script>alert(1)</script>.ts')], {
     countText: byCharacter,
     window: 3000,
-    as: 'html',
   })
+  const page = inspectPage(hostile)
 
-  it('needs nothing from outside and runs nothing', () => {
-    expect(html).not.toMatch(/<script|<link|<img|src=|@import|url\(|https?:/)
-    expect(html).toContain("default-src 'none'")
-  })
-
-  it('shows text of the transcript as text', () => {
-    expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
-    expect(html).toContain('&lt;b&gt;x&lt;/b&gt;')
+  it('is one file that runs the page alone and asks for nothing', async () => {
+    const html = await singlePage(page)
+    expect(html).not.toMatch(/<link|<img|<script[^>]*src=|@import|url\(/)
+    expect(html).toMatch(/default-src 'none'; script-src 'sha256-[^' ]+'; style-src 'sha256-[^' ]+'/)
+    expect(html.match(/<script|<\/script/g)).toHaveLength(4)
+    expect(html).toContain('\\u003c/script>\\u003cscript>alert(1)\\u003c/script>.ts')
   })
 
   it('draws the load with the window line and the compaction', () => {
-    expect(html).toContain('class="area"')
-    expect(html).toContain('window 3,000')
-    expect(html).toContain('compaction before call 5')
+    const load = page.sections[0]!.parts.find((part) => part.kind === 'load')
+    expect(load).toMatchObject({ title: 'Load per call', line: { name: 'window', value: 3000 }, marks: [5] })
+    expect(load!.label).toMatch(/peak [\d,]+ tokens at call \d; compaction before call 5$/)
   })
 
   it('says what it cost, as the other reports do', () => {
-    const priced = {
-      countText: byCharacter,
-      price: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 }),
-    }
-    const [{ costUsd }] = JSON.parse(inspectReport([SAMPLE], { ...priced, as: 'json' })) as [{ costUsd: number }]
-    const shown = `$${costUsd.toFixed(4)}`
-    expect(costUsd).toBeGreaterThan(0)
-    expect(inspectReport([SAMPLE], { ...priced, as: 'html' })).toContain(shown)
-    expect(inspectReport([SAMPLE], priced)).toContain(shown)
-    expect(html).not.toContain('$')
+    const priced = inspectAll([SAMPLE], PRICED)
+    const shown = `$${priced[0]!.costUsd!.toFixed(4)}`
+    expect(priced[0]!.costUsd).toBeGreaterThan(0)
+    expect(inspectPage(priced).sections[0]!.figures).toContainEqual(['cost at list prices', shown])
+    expect(renderInspections(priced)).toContain(shown)
+    expect(JSON.stringify(page)).not.toContain('$')
   })
-})
 
-describe('json report', () => {
-  it('is one object per recording', () => {
-    const parsed = JSON.parse(inspectReport([SAMPLE, SAMPLE], { countText: byCharacter, as: 'json' })) as {
-      file: string
-      calls: number
-    }[]
-    expect(parsed.map(({ file, calls }) => [file, calls])).toEqual([
-      ['sessions/demo.jsonl', 5],
-      ['sessions/demo.jsonl', 5],
-    ])
+  it('adds up many sessions, and names each', () => {
+    const { title, sections } = inspectPage(inspectAll([SAMPLE, SAMPLE], PRICED))
+    expect(title).toBe('Plimsoll inspect: 2 sessions')
+    expect(sections.map((section) => section.title)).toEqual(['All sessions', SAMPLE.file, SAMPLE.file])
+    expect(sections[0]!.parts.map((part) => part.title)).toEqual(['By kind', 'By session', 'What would be saved'])
+    expect(sections[1]!.parts.map((part) => part.title)).toEqual(
+      expect.arrayContaining(['What the prompts are made of', 'By kind', 'Largest items', 'Problems']),
+    )
   })
 })
 

@@ -1,4 +1,4 @@
-import type { InspectSource } from '../../src/lab/inspect/source.ts'
+import type { InspectSource } from '../../src/lab/inspect/measures.ts'
 
 const LINES = Array.from({ length: 40 }, (_, index) => `line ${index} of the file with some content`)
 const numbered = (from: number, lines: readonly string[]) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { contextguard } from '../../src/engine/presets/index.ts'
 import { highWater } from '../../src/engine/epoch/thresholds.ts'
-import { scenarios, simulate } from '../../src/lab/simulator/index.ts'
+import { scenarios, simulate } from '../../src/lab/simulator/simulate.ts'
 import { referenceRun } from '../simulator/reference-run.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 

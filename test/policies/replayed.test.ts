@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { policies } from '../../src/engine/presets/index.ts'
 import { loadFile } from '../../src/lab/transcripts/load.ts'
-import { replayRecording } from '../../src/cli/replay/replay-recording.ts'
+import { replaySession } from '../../src/lab/replay/replay.ts'
 import { LOAD } from '../../bench/lib/replay-preset.ts'
 import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
 
@@ -32,7 +32,7 @@ describe.each([...policies.keys()])('%s', (policy) => {
     expect(recordings.length).toBeGreaterThan(0)
     for (const recording of recordings.slice(0, 2))
       for (const window of windows) {
-        const result = await replayRecording(recording, { window, policy, model: 'claude-sonnet-4-5' })
+        const { result } = await replaySession(recording, { window, policy, model: 'claude-sonnet-4-5' })
         expect(result, `${window}`).toMatchObject({ invalid: 0, lost: 0, overflows: 0 })
         if (window > TINY) expect(result.doubtful, `${window}`).toBe(0)
       }

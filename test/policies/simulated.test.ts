@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { policies } from '../../src/engine/presets/index.ts'
-import { scenarios, simulate } from '../../src/lab/simulator/index.ts'
+import { scenarios, simulate } from '../../src/lab/simulator/simulate.ts'
 
 /** Every scenario with `PLIMSOLL_LONG=1`; else the small windows and a few of the larger ones. */
 const isSample = (name: string): boolean =>

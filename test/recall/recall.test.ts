@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RecallIndex } from '../../src/lab/replay/recall.ts'
-import { type ReplaySource, readableText } from '../../src/lab/replay/source.ts'
-import { RecallTally } from '../../src/lab/replay/tally.ts'
+import { RecallIndex, type ReplaySource, readableText, RecallTally } from '../../src/lab/replay/recall.ts'
 import type { Recording } from '../../src/lab/transcripts/recording.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 
 import type { Conversation } from '../../src/core/conversation.ts'
-import { conversationView } from '../../src/lab/replay/conversation-view.ts'
-import { ReplayMeter } from '../../src/lab/replay/replay-meter.ts'
-import { readableText } from '../../src/lab/replay/source.ts'
+import { conversationView, ReplayMeter } from '../../src/lab/replay/price.ts'
+import { readableText } from '../../src/lab/replay/recall.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 import type { Recording } from '../../src/lab/transcripts/recording.ts'
 
@@ -27,40 +26,21 @@ describe('ReplayMeter', () => {
     const meter = new ReplayMeter(recording, { price: PRICE, countText })
     for (const call of recording.calls) meter.add(call.index, sent(call.to))
     const report = meter.report()
-    expect(report).toMatchObject({
-      calls: recording.calls.length,
-      quoteRecall: 1,
-      nameRecall: 1,
-      recoverableRecall: 1,
-      overflows: 0,
-    })
+    expect(report).toMatchObject({ quoteRecall: 1, nameRecall: 1, recoverableRecall: 1 })
     expect(report.costUsd).toBeCloseTo(report.unmanagedCostUsd, 12)
     expect(report.costUsd).toBeGreaterThan(0)
   })
 
-  it('counts what a reduced view lost, cost and needed', () => {
-    const meter = new ReplayMeter(recording, { price: PRICE, countText, priceOutput: true })
+  it('says what a reduced view lost and what was in reach, and is cheaper', () => {
+    const meter = new ReplayMeter(recording, { price: PRICE, countText })
     for (const call of recording.calls) {
-      const last = sent(call.to)
-      const summary = { pieces: [{ text: 'please sum up', tokens: 2000 }], outputTokens: 300 }
-      meter.add(call.index, {
-        pieces: last.pieces.slice(-1),
-        texts: last.texts.slice(-1),
-        reachable: last.texts,
-        ...(call.index === 1 && { epochs: 1, summaries: [summary], overflow: true, invalid: true, lost: 2 }),
-      })
+      const { pieces, texts } = sent(call.to)
+      meter.add(call.index, { pieces: pieces.slice(-1), texts: texts.slice(-1), reachable: texts })
     }
     const report = meter.report()
-    expect(report).toMatchObject({
-      epochs: 1,
-      summarizerCalls: 1,
-      overflows: 1,
-      invalid: 1,
-      lost: 2,
-      recoverableRecall: 1,
-    })
+    expect(report.recoverableRecall).toBe(1)
     expect(report.nameRecall).toBeLessThan(1)
-    expect(report.peakLoad).toBeLessThan(2000)
+    expect(report.costUsd).toBeLessThan(report.unmanagedCostUsd)
   })
 
   it('prices the tools of a session that sends everything', () => {
@@ -79,8 +59,8 @@ describe('ReplayMeter', () => {
 
   it('neither prices nor reads a request that was refused', () => {
     const meter = new ReplayMeter(recording, { price: PRICE, countText })
-    for (const call of recording.calls) meter.add(call.index, { ...sent(call.to), refused: true, overflow: true })
-    expect(meter.report()).toMatchObject({ overflows: recording.calls.length, lost: 0, costUsd: 0, nameRecall: 0 })
+    for (const call of recording.calls) meter.add(call.index, { ...sent(call.to), refused: true })
+    expect(meter.report()).toMatchObject({ costUsd: 0, nameRecall: 0 })
     expect(meter.report().unmanagedCostUsd).toBeGreaterThan(0)
   })
 })

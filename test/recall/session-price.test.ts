@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import type { PriceModel } from '../../src/core/price.ts'
-import { commonPrefix, SessionPricer } from '../../src/lab/replay/session-price.ts'
+import { commonPrefix, SessionPricer } from '../../src/lab/replay/price.ts'
 
 const PRICE: PriceModel = {
   input: 3,

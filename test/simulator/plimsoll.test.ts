@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { scenarios, simulate } from '../../src/lab/simulator/index.ts'
+import { scenarios, simulate } from '../../src/lab/simulator/simulate.ts'
 
 /** Instructions and tools alone are above the line: these end in a typed error that names them. */
 const OVERHEAD = new Set(['CompactionNoInfiniteLoop', '8k_SystemPromptLargerThanWindow'])

@@ -1,4 +1,4 @@
-import type { Scenario } from '../../src/lab/simulator/scenario.ts'
+import type { Scenario } from '../../src/lab/simulator/scenarios.ts'
 
 /** What may differ between the versions of the design. */
 export interface ReferenceRules {

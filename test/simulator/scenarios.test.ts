@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { contextguardHeuristic } from '../../src/engine/presets/contextguard/estimate.ts'
 import { codecs } from '../../src/formats/registry.ts'
-import { clientSteps, scenarios } from '../../src/lab/simulator/index.ts'
+import { clientSteps, scenarios } from '../../src/lab/simulator/simulate.ts'
 import { referenceRun } from './reference-run.ts'
 
 const codec = codecs.get('gemini')!

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { ArtifactStat } from '../../../src/ports/artifact-store.ts'
 import type { SessionRow } from '../../../src/dashboard/page-types.ts'
-import { downloadUrl, get, post } from '../api.ts'
+import { downloadUrl, get, post, useLoad } from '../api.ts'
 import { bytes, clock, tokens } from '../format.ts'
-import { useLoad } from '../load.ts'
 import { Card, Figure, Problem, Table, Text } from '../parts/basics.tsx'
 import { linkTo } from '../route.ts'
 

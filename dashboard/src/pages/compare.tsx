@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { DashboardInfo, SessionRow } from '../../../src/dashboard/page-types.ts'
-import { get, post } from '../api.ts'
+import { get, post, useLoad } from '../api.ts'
 import { dollars, tokens } from '../format.ts'
-import { useLoad } from '../load.ts'
 import { Card, Table } from '../parts/basics.tsx'
 import { Chart } from '../parts/chart.tsx'
 

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks'
-import type { LearnedRow, MeterRow } from '../../../src/dashboard/page-types.ts'
-import { get, post } from '../api.ts'
+import type { LearnedRow, MeterRow, PolicyRow } from '../../../src/dashboard/page-types.ts'
+import { get, post, useLoad } from '../api.ts'
 import { bytes, clock, tokens } from '../format.ts'
-import { useChanges, type Subscribe } from '../live.ts'
-import { useLoad } from '../load.ts'
+import { type Subscribe, useChanges } from '../live.ts'
 import { Action, Card, Problem, Table } from '../parts/basics.tsx'
 
 /** All calls are compared, so not with every event. */
@@ -89,5 +88,28 @@ export function Meter({ subscribe }: { subscribe: Subscribe }) {
         </>
       )}
     </>
+  )
+}
+
+/** Every setting and where it comes from. */
+export function PolicyPage() {
+  const page = useLoad((signal) => get<{ rows: PolicyRow[] }>('policy', {}, signal), [])
+  return (
+    <Card title="Settings in force">
+      <Problem of={page} />
+      <Table
+        label="Settings"
+        rows={page.value?.rows ?? []}
+        keyOf={({ name }) => name}
+        columns={[
+          { name: 'setting', cell: ({ name }) => <code>{name}</code> },
+          {
+            name: 'value',
+            cell: ({ value }) => <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>,
+          },
+          { name: 'from', cell: ({ from }) => from },
+        ]}
+      />
+    </Card>
   )
 }

@@ -1,13 +1,11 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { DashboardInfo, RowFigures, SessionRow } from '../../../src/dashboard/page-types.ts'
-import { get, post } from '../api.ts'
+import { get, post, useLoad } from '../api.ts'
 import { ago, bytes, dollars, plural } from '../format.ts'
-import { useLoad } from '../load.ts'
-import { useChanges, type Subscribe } from '../live.ts'
-import { LoadBar, Problem, Saved } from '../parts/basics.tsx'
-import { VirtualList } from '../parts/virtual-list.tsx'
+import { type Subscribe, useChanges } from '../live.ts'
+import { Action, Card, LoadBar, Problem, Saved } from '../parts/basics.tsx'
 import { linkTo } from '../route.ts'
-import { Welcome } from './welcome.tsx'
 
 const keyOf = ({ tenant, session }: { tenant: string; session: string }): string => JSON.stringify([tenant, session])
 
@@ -82,7 +80,7 @@ function passes(filter: Filter, figures: RowFigures | undefined): boolean {
 /** The last request got a closing answer, or none. */
 const isStopped = ({ verdict = 'proceed' }: RowFigures): boolean => verdict === 'final' || verdict === 'halt'
 
-/** What somebody should look at. */
+/** What should be looked at. */
 function Notes({ of: figures }: { of: RowFigures }) {
   const { agents, recovered = 0, withoutUsage } = figures
   const notes = [
@@ -155,4 +153,90 @@ function useFigures(): { figures: ReadonlyMap<string, RowFigures>; want: (rows: 
     }, SETTLE_MS)
   }, [])
   return { figures, want }
+}
+
+/** The first visit: nothing has come through yet. */
+function Welcome({ info }: { info: DashboardInfo }) {
+  return (
+    <Card title="No sessions yet">
+      {info.connect.length > 0 ? (
+        <>
+          <p>Point an agent at this proxy, and its sessions appear here while they run:</p>
+          <pre tabindex={0}>{info.connect.map(({ name, value }) => `export ${name}=${value}`).join('\n')}</pre>
+          <p>
+            Or let Plimsoll start it: <code>plimsoll run -- claude</code>, <code>plimsoll run -- codex</code>, and
+            others (<code>plimsoll run --list</code>).
+          </p>
+        </>
+      ) : (
+        <p>
+          The store <code>{info.store}</code> has no sessions. A proxy (<code>plimsoll proxy</code>) or{' '}
+          <code>plimsoll chat</code> writes them.
+        </p>
+      )}
+      {info.source === 'proxy' && (
+        <p>
+          <Action
+            name="Run the demo session"
+            run={async () => {
+              await post('demo', {})
+              return 'Started: the session appears in a moment.'
+            }}
+          />
+        </p>
+      )}
+    </Card>
+  )
+}
+
+const BEYOND = 8
+
+/** Shows the rows that are in view, out of any number. All rows are equally high. */
+function VirtualList<T>(props: {
+  readonly rows: readonly T[]
+  readonly keyOf: (row: T) => string
+  readonly row: (row: T, index: number) => ComponentChildren
+  readonly label: string
+  /** Told which rows are in view. */
+  readonly onView?: (rows: readonly T[]) => void
+}) {
+  const { rows, keyOf, row, label, onView } = props
+  const box = useRef<HTMLDivElement>(null)
+  const [height, setHeight] = useState(56)
+  const [range, setRange] = useState({ from: 0, to: 40 })
+  const look = (): void => {
+    const element = box.current
+    if (element === null) return
+    const first = element.querySelector<HTMLElement>('[data-row]')
+    const tall = first === null ? height : first.offsetHeight
+    if (tall > 0 && tall !== height) setHeight(tall)
+    const from = Math.max(0, Math.floor(element.scrollTop / tall) - BEYOND)
+    const to = Math.min(rows.length, Math.ceil((element.scrollTop + element.clientHeight) / tall) + BEYOND)
+    setRange((before) => (before.from === from && before.to === to ? before : { from, to }))
+  }
+  useLayoutEffect(look)
+  useEffect(() => {
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  })
+  const shown = rows.slice(range.from, range.to)
+  const shownKeys = shown.map(keyOf).join('\n')
+  useEffect(() => onView?.(shown), [shownKeys, rows])
+  return (
+    <div class="virtual" ref={box} onScroll={look} role="list" aria-label={label} tabindex={0}>
+      <div style={{ height: `${range.from * height}px` }} aria-hidden="true" />
+      {shown.map((each, offset) => (
+        <div
+          role="listitem"
+          data-row
+          key={keyOf(each)}
+          aria-setsize={rows.length}
+          aria-posinset={range.from + offset + 1}
+        >
+          {row(each, range.from + offset)}
+        </div>
+      ))}
+      <div style={{ height: `${Math.max(0, rows.length - range.to) * height}px` }} aria-hidden="true" />
+    </div>
+  )
 }

@@ -1,8 +1,7 @@
 import type { SpendingPage, SpendingRow } from '../../../src/dashboard/page-types.ts'
-import { get } from '../api.ts'
+import { get, useLoad } from '../api.ts'
 import { dollars, percent, short, tokens } from '../format.ts'
 import { useChanges, type Subscribe } from '../live.ts'
-import { useLoad } from '../load.ts'
 import { Card, Figure, Problem, Table } from '../parts/basics.tsx'
 
 /** All sessions are added up, so not with every event. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Loaded } from '../load.ts'
+import type { Loaded } from '../api.ts'
 import { dollars, percent, short, tokens } from '../format.ts'
 
 /** How full a prompt is against its limit. */

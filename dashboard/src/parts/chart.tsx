@@ -1,4 +1,5 @@
-import { useEffect, useRef } from 'preact/hooks'
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { short, tokens } from '../format.ts'
@@ -24,29 +25,33 @@ export interface Mark {
 
 const colourOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-/** Tokens over calls. Drawn on a canvas, so the same figures stand in a table below for whoever cannot see it. */
+/** Tokens over calls. Drawn on a canvas, which a screen reader cannot read: the label says it in a sentence, and a session has a table of its calls. */
 export function Chart({
   x,
   lines,
   marks = [],
   label,
   height = 260,
+  isLazy = false,
 }: {
   x: readonly number[]
   lines: readonly Line[]
   marks?: readonly Mark[]
   label: string
   height?: number
+  /** Drawn when it comes near the view. */
+  isLazy?: boolean
 }) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const drawn = useRef<readonly Mark[]>(marks)
   drawn.current = marks
   const shape = lines.map(({ name }) => name).join('\n')
-  const scheme = document.documentElement.dataset['scheme'] ?? ''
+  const scheme = useScheme()
+  const isNear = useNear(box, isLazy)
   useEffect(() => {
     const element = box.current
-    if (element === null) return undefined
+    if (element === null || !isNear) return undefined
     const axis = { stroke: colourOf('--dim'), grid: { stroke: colourOf('--grid'), width: 1 }, ticks: { show: false } }
     const chart = new uPlot(
       {
@@ -67,11 +72,9 @@ export function Chart({
             spanGaps: true,
             points: { show: false },
             value: (_plot: uPlot, value: number | null) => (value === null ? '–' : tokens(value)),
-            ...(isDashed === true && { dash: [6, 4] }),
-            ...(isDotted === true && { dash: [2, 4] }),
-            ...(isFilled === true && { fill: `${colourOf(colour)}33` }),
-            ...(isLayer === true && { fill: colourOf(colour) }),
-            ...(isStepped === true && { paths: uPlot.paths.stepped!({ align: 1 }) }),
+            dash: isDashed === true ? [6, 4] : isDotted === true ? [2, 4] : undefined,
+            fill: isLayer === true ? colourOf(colour) : isFilled === true ? `${colourOf(colour)}33` : undefined,
+            paths: isStepped === true ? uPlot.paths.stepped!({ align: 1 }) : undefined,
           })),
         ],
         hooks: {
@@ -104,9 +107,36 @@ export function Chart({
       watch.disconnect()
       chart.destroy()
     }
-  }, [shape, scheme, height])
+  }, [shape, scheme, height, isNear])
   useEffect(() => {
     plot.current?.setData([[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData)
   }, [x, lines, marks])
-  return <div class="chart" ref={box} role="img" aria-label={label} />
+  return <div class="chart" ref={box} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
+}
+
+const schemeNow = (): string => document.documentElement.dataset['scheme'] ?? ''
+
+/** The button that changes the colours tells it by a resize. */
+function useScheme(): string {
+  const [scheme, setScheme] = useState(schemeNow)
+  useEffect(() => {
+    const look = (): void => setScheme(schemeNow())
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  }, [])
+  return scheme
+}
+
+/** Whether the element has been near the view; what is not lazy always is. */
+function useNear(box: RefObject<HTMLElement | null>, isLazy: boolean): boolean {
+  const [isNear, setNear] = useState(!isLazy)
+  useEffect(() => {
+    if (!isLazy || box.current === null) return undefined
+    const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && setNear(true), {
+      rootMargin: '600px',
+    })
+    watch.observe(box.current)
+    return () => watch.disconnect()
+  }, [isLazy])
+  return isNear
 }

@@ -3,8 +3,7 @@ import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { painterOf, screenOf, type Painter, type Screen, type Style, wrapped } from '../kit/output.ts'
-import { grouped, plural, short } from '../inspect/figures.ts'
-import { fitWidth, plainText } from '../inspect/width.ts'
+import { fitWidth, grouped, plainText, plural, short } from '../kit/figures.ts'
 import type { ChatView } from './chat.ts'
 
 interface ConsoleOptions {

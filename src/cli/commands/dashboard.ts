@@ -7,9 +7,9 @@ import { withoutPassword } from '../../drivers/store-url.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { createMeter } from '../../meter/index.ts'
-import { openDashboard, type DashboardOptions } from '../../dashboard/open-dashboard.ts'
-import { playRecording } from '../../dashboard/play-recording.ts'
-import { serveDashboard } from '../../dashboard/serve-dashboard.ts'
+import { type DashboardOptions, openDashboard } from '../../dashboard/open-dashboard.ts'
+import { playRecording } from '../../lab/replay/play.ts'
+import { serveDashboard } from '../../dashboard/dashboard.ts'
 import { createControl } from '../../gateway/operate/control.ts'
 import { createEventHub, type EventHub } from '../../gateway/operate/event-hub.ts'
 import { createMetrics } from '../../gateway/operate/metrics.ts'
@@ -18,11 +18,9 @@ import { policySettings } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { printError } from '../kit/output.ts'
 import { tokenCount } from '../kit/token-count.ts'
-import { liveAgain } from '../replay/replay-session.ts'
-import { addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { findFiles } from '../transcripts/find-files.ts'
-import { loadFiles } from '../transcripts/load-files.ts'
-import { addLoadOptions } from '../transcripts/load-options.ts'
+import { replaySession } from '../../lab/replay/replay.ts'
+import { addStoreOptions, type StoreFlags, withStores } from '../stores.ts'
+import { addLoadOptions, findFiles, loadFiles } from '../reports/recordings.ts'
 import { portNumber } from '../port-number.ts'
 
 interface DashboardFlags extends StoreFlags, LoadOptions {
@@ -145,7 +143,7 @@ const uniqueName = (name: string, taken: ReadonlyMap<string, unknown>): string =
   taken.has(name) ? uniqueName(`${name}'`, taken) : name
 
 async function sideOf(recording: Recording, side: { policy: string; window: number }, model: string): Promise<object> {
-  const { result, steps, epochs } = await liveAgain(recording, { ...side, model })
+  const { result, steps, epochs } = await replaySession(recording, { ...side, model, catalogue: knownModels() })
   const { overflows, invalid, lost, refused, epochs: compactions, quoteRecall, nameRecall, recoverableRecall } = result
   return {
     ...side,

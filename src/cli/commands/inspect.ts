@@ -1,19 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
-import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
+import type { LoadOptions } from '../../lab/transcripts/recording.ts'
 import { discoverSessions, type FoundSession } from '../../lab/transcripts/discover.ts'
+import { singlePage } from '../../dashboard/static-files.ts'
 import { EXIT, printError, progressOn, screenOf } from '../kit/output.ts'
-import { plural, short } from '../inspect/figures.ts'
-import { inspectReport } from '../inspect/report.ts'
-import { fitEnd } from '../inspect/width.ts'
-import { htmlFile } from '../page/html-file.ts'
+import { fitEnd, plural, short } from '../kit/figures.ts'
+import { inspectAll, renderInspections } from '../reports/inspect.ts'
+import { inspectPage } from '../reports/pages.ts'
+import { addLoadOptions, findFiles, type GivenFile, htmlFile, loadFiles } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tokenCount } from '../kit/token-count.ts'
-import { addLoadOptions } from '../transcripts/load-options.ts'
-import { estimateFor, priceOf, windowOf } from '../transcripts/estimate.ts'
-import { findFiles, type GivenFile } from '../transcripts/find-files.ts'
-import { loadFiles } from '../transcripts/load-files.ts'
+import { estimateFor, priceOf, windowOf } from '../catalogue.ts'
 import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 interface InspectFlags extends LoadOptions {
@@ -70,36 +68,26 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
   if (recordings.length === 0) throw nothingFound(files, failures)
   if (others > 0)
     printError(`${plural(others, 'file')} without a transcript ${others === 1 ? 'was' : 'were'} passed over.`)
-  const report = reporter(flags)
+  const inspections = inspectAll(recordings, {
+    top: flags.top,
+    countText: (text, recorded) => estimateFor(flags.model ?? recorded, text),
+    window: flags.window ?? ((recorded) => windowOf(flags.model ?? recorded)),
+    price: (recorded) => priceOf(flags.model ?? recorded),
+  })
   if (flags.html !== undefined) {
     const file = flags.html === true ? HTML_FILE : flags.html
-    await writeFile(file, report(recordings, { as: 'html' }))
+    await writeFile(file, await singlePage(inspectPage(inspections)))
     if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
   }
-  if (flags.json === true) process.stdout.write(report(recordings, { as: 'json' }))
+  if (flags.json === true) process.stdout.write(`${JSON.stringify(inspections, null, 2)}\n`)
   else if (flags.html === undefined) {
-    const screen = { width: out.width, colour: out.colour }
-    process.stdout.write(
-      report(recordings, { ...screen, ...(flags.details !== undefined && { details: flags.details }) }),
-    )
+    const { width, colour } = out
+    process.stdout.write(renderInspections(inspections, { width, colour, details: flags.details }))
     // Found by itself: the newest session is the one that its reader remembers.
     if (paths.length === 0 && flags.details === undefined && recordings.length > 3)
-      process.stdout.write(`\n${report(recordings.slice(0, 1), screen)}`)
+      process.stdout.write(`\n${renderInspections(inspections.slice(0, 1), { width, colour })}`)
   }
 }
-
-type Look = Pick<Parameters<typeof inspectReport>[1], 'as' | 'width' | 'colour' | 'details'>
-
-const reporter =
-  ({ window, model, top }: InspectFlags) =>
-  (recordings: readonly Recording[], look: Look): string =>
-    inspectReport(recordings, {
-      ...look,
-      top,
-      countText: (text, recorded) => estimateFor(model ?? recorded, text),
-      window: window ?? ((recorded) => windowOf(model ?? recorded)),
-      price: (recorded) => priceOf(model ?? recorded),
-    })
 
 async function newestSessions(limit: number): Promise<readonly FoundSession[]> {
   const found = await discoverSessions({ limit })

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { learnedLimits, type LearnedPlace } from '../../engine/learning/learned-limits.ts'
 import { systemClock } from '../../ports/clock.ts'
-import { grouped, plural } from '../inspect/figures.ts'
+import { grouped, plural } from '../kit/figures.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, when } from '../kit/output.ts'
 import { addStoreOptions, withStores, type StoreFlags } from '../stores.ts'

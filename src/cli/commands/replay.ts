@@ -3,21 +3,16 @@ import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
+import { singlePage } from '../../dashboard/static-files.ts'
 import { EXIT, printError, progressOn, screenOf } from '../kit/output.ts'
-import { plural, short } from '../inspect/figures.ts'
-import { htmlFile } from '../page/html-file.ts'
+import { plural, short } from '../kit/figures.ts'
+import { addLoadOptions, findFiles, htmlFile, loadFiles } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { nameList, tokenCount, tokenCounts } from '../kit/token-count.ts'
-import { renderComparison } from '../replay/comparison.ts'
-import { dumpRecords } from '../replay/dump-records.ts'
-import { renderReplayHtml } from '../replay/html.ts'
-import { liveAgain, type LivedSession } from '../replay/replay-session.ts'
-import type { ReplayResult } from '../replay/replay-recording.ts'
-import { renderReplay } from '../replay/terminal.ts'
-import { windowOf } from '../transcripts/estimate.ts'
-import { findFiles } from '../transcripts/find-files.ts'
-import { addLoadOptions } from '../transcripts/load-options.ts'
-import { loadFiles } from '../transcripts/load-files.ts'
+import { dumpRecords, renderComparison, renderReplay } from '../reports/replay.ts'
+import { replayPage } from '../reports/pages.ts'
+import { replaySession, type ReplayedSession, type ReplayResult } from '../../lab/replay/replay.ts'
+import { knownModels, windowOf } from '../catalogue.ts'
 
 interface ReplayFlags extends LoadOptions {
   readonly window?: number[]
@@ -93,33 +88,34 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       advice: 'Name session files of an agent, or a folder that holds some.',
     })
   const results: ReplayResult[] = []
-  const pages: LivedSession[] = []
+  const pages: ReplayedSession[] = []
   const jobs = played.flatMap((recording) =>
     policies.flatMap((policy) => windowsFor(recording, flags).map((window) => ({ recording, policy, window }))),
   )
   for (const [done, { recording, policy, window }] of jobs.entries()) {
     const label = `${recording.file} · ${policy} · ${short(window)}`
-    const lived = await liveAgain(recording, {
+    const replayed = await replaySession(recording, {
       window,
       policy,
       readers: flags.readers,
-      ...(flags.model !== undefined && { model: flags.model }),
-      ...(flags.reserve !== undefined && { reserve: flags.reserve }),
-      ...(flags.clock !== undefined && { clock: flags.clock }),
-      onCall: ({ call, calls }) => progress.show(done + (call + 1) / calls, jobs.length, label),
+      catalogue: knownModels(),
+      model: flags.model,
+      reserve: flags.reserve,
+      clock: flags.clock,
+      onCall: ({ call }) => progress.show(done + (call + 1) / recording.calls.length, jobs.length, label),
     })
-    results.push(lived.result)
-    if (flags.html !== undefined) pages.push(lived)
+    results.push(replayed.result)
+    if (flags.html !== undefined) pages.push(replayed)
     progress.clear()
-    if (flags.dump !== undefined) dumpRecords(flags.dump, lived)
+    if (flags.dump !== undefined) dumpRecords(flags.dump, replayed)
     const { width, colour } = screenOf(process.stdout)
-    if (flags.json === true) process.stdout.write(`${JSON.stringify(lived.result)}\n`)
+    if (flags.json === true) process.stdout.write(`${JSON.stringify(replayed.result)}\n`)
     else if (jobs.length <= MOST_REPORTS || flags.details === true)
-      process.stdout.write(`${renderReplay(lived, { width, colour, details: flags.details === true })}\n`)
+      process.stdout.write(`${renderReplay(replayed, { width, colour, details: flags.details === true })}\n`)
   }
   if (flags.html !== undefined) {
     const file = flags.html === true ? HTML_FILE : flags.html
-    await writeFile(file, renderReplayHtml(pages))
+    await writeFile(file, await singlePage(replayPage(pages)))
     if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
   }
   if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
@@ -130,7 +126,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     process.exitCode = EXIT.broken
 }
 
-/** Beyond these only the comparison is printed: nobody reads forty charts. */
+/** Beyond these only the comparison is printed: forty charts are too many to read. */
 const MOST_REPORTS = 4
 
 const windowsFor = ({ model }: Recording, flags: ReplayFlags): readonly number[] =>

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
-import { scenarios, simulate, type SimulationResult } from '../../lab/simulator/index.ts'
+import { scenarios, simulate, type SimulationResult } from '../../lab/simulator/simulate.ts'
 import { EXIT, printTable, progressOn, screenOf } from '../kit/output.ts'
-import { grouped, plural } from '../inspect/figures.ts'
+import { grouped, plural } from '../kit/figures.ts'
 import { withExamples } from '../kit/examples.ts'
 
 interface SimulateFlags {

@@ -1,8 +1,7 @@
 import type { WriteStream } from 'node:tty'
 import { createInterface } from 'node:readline/promises'
-import { displayWidth, fitEnd, fitWidth, padEnd, padStart, plainText } from '../inspect/width.ts'
+import { displayWidth, fitEnd, fitWidth, padEnd, padStart, plainText, wrap } from './figures.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
-import { wrap } from '../inspect/terminal.ts'
 
 /** What scripts can rely on. */
 export const EXIT = {

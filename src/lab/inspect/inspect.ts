@@ -1,12 +1,19 @@
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
-import { distinct, slicesOf, type Slice } from './by-kind.ts'
-import { growthOf, type Growth } from './growth.ts'
-import { compositionOf, type CompositionLayer } from './composition.ts'
-import { piecesOf, type Piece } from './pieces.ts'
-import { repeatsOf, type Repeats } from './repeats.ts'
-import { savingsOf, type Saving, type SavingOptions } from './savings.ts'
-import type { InspectOptions, InspectSource } from './source.ts'
+import {
+  distinct,
+  slicesOf,
+  type Slice,
+  growthOf,
+  type CompositionLayer,
+  type InspectOptions,
+  type InspectSource,
+  type Growth,
+  compositionOf,
+  piecesOf,
+  type Piece,
+} from './measures.ts'
+import { repeatsOf, type Repeats, savingsOf, type Saving, type SavingOptions } from './repeats.ts'
 
 export interface BigItem {
   readonly kind: string
@@ -61,9 +68,9 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
   return {
     file,
     format,
-    ...(name !== undefined && { name }),
-    ...(model !== undefined && { model }),
-    ...(options.window !== undefined && { window: options.window }),
+    name,
+    model,
+    window: options.window,
     calls: source.calls.length,
     messages: source.messages.length,
     tokens: slices.reduce((sum, slice) => sum + slice.tokens, 0),
@@ -78,8 +85,8 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
     growth,
     composition: compositionOf(source, pieces, growth.points, options),
     savings: savingsOf(pieces, options),
-    ...(usages.length > 0 && { usage: usages.reduce(addUsage) }),
-    ...(usages.length > 0 && options.price !== undefined && { costUsd: costOf(source, options.price) }),
+    usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
+    costUsd: usages.length > 0 && options.price !== undefined ? costOf(source, options.price) : undefined,
     withoutUsage: source.calls.length - usages.length,
     outputPartial: source.calls.some(({ outputPartial }) => outputPartial === true),
     problems,
@@ -99,11 +106,69 @@ function biggestOf(pieces: readonly Piece[], top: number): readonly BigItem[] {
     .slice(0, top)
     .map(({ part, tool, target, line, tokens, timesSent }): BigItem => ({
       kind: part.kind,
-      ...(tool !== undefined && { tool }),
-      ...(target !== undefined && { target }),
+      tool,
+      target,
       line,
       tokens: Math.round(tokens),
       timesSent,
       sentTokens: Math.round(tokens * timesSent),
     }))
+}
+
+/** Many sessions together. */
+export interface Overview {
+  readonly sessions: number
+  readonly calls: number
+  readonly tokens: number
+  readonly sentTokens: number
+  readonly slices: readonly Slice[]
+  readonly savings: readonly Saving[]
+  readonly usage?: Usage
+  /** Of the sessions whose price is known. */
+  readonly costUsd?: number
+}
+
+export function overviewOf(inspections: readonly Inspection[]): Overview {
+  const slices = merged(
+    inspections.flatMap((inspection) => inspection.slices),
+    ({ kind, tool }) => `${kind} ${tool ?? ''}`,
+    (a, b) => ({
+      ...a,
+      items: a.items + b.items,
+      tokens: a.tokens + b.tokens,
+      sentTokens: a.sentTokens + b.sentTokens,
+    }),
+  )
+  const savings = merged(
+    inspections.flatMap((inspection) => inspection.savings),
+    ({ step }) => step,
+    (a, b) => ({ ...a, items: a.items + b.items, sentTokens: a.sentTokens + b.sentTokens }),
+  )
+  const usages = inspections.flatMap(({ usage }) => (usage === undefined ? [] : [usage]))
+  const costs = inspections.flatMap(({ costUsd }) => (costUsd === undefined ? [] : [costUsd]))
+  const total = (field: 'calls' | 'tokens' | 'sentTokens') => inspections.reduce((sum, one) => sum + one[field], 0)
+  return {
+    sessions: inspections.length,
+    calls: total('calls'),
+    tokens: total('tokens'),
+    sentTokens: total('sentTokens'),
+    slices,
+    savings,
+    usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
+    costUsd: costs.length > 0 ? costs.reduce((sum, cost) => sum + cost, 0) : undefined,
+  }
+}
+
+/** Largest first. */
+function merged<T extends { readonly sentTokens: number }>(
+  all: readonly T[],
+  keyOf: (value: T) => string,
+  add: (a: T, b: T) => T,
+): readonly T[] {
+  const byKey = new Map<string, T>()
+  for (const value of all) {
+    const known = byKey.get(keyOf(value))
+    byKey.set(keyOf(value), known === undefined ? value : add(known, value))
+  }
+  return [...byKey.values()].sort((a, b) => b.sentTokens - a.sentTokens)
 }

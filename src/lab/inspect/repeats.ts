@@ -1,6 +1,4 @@
-import { distinct } from './by-kind.ts'
-import { fileRead, type Piece } from './pieces.ts'
-import { LineSet } from './line-set.ts'
+import { distinct, fileRead, type Piece } from './measures.ts'
 
 /** Results with the same bytes. */
 export interface Duplicate {
@@ -110,21 +108,39 @@ function repeatedReads(path: string, group: readonly Piece[]): ReadAgain {
 const withoutLineNumber = (line: string): string => line.replace(/^\s*\d+(?:→|\t|: ?|\| ?)/, '').trim()
 
 function repeatedLines(pieces: readonly Piece[]): number {
-  const seen = new LineSet()
+  const seen = new Set<string>()
   let lines = 0
-  let repeated = 0
   for (const { part } of pieces) {
     if (part.kind !== 'result') continue
-    const { text } = part
-    for (let from = 0; from < text.length;) {
-      const newline = text.indexOf('\n', from)
-      const to = newline < 0 ? text.length : newline
-      if (to - from >= MIN_LINE) {
-        lines++
-        if (seen.add(text, from, to)) repeated++
-      }
-      from = to + 1
+    for (const line of part.text.split('\n')) {
+      if (line.length < MIN_LINE) continue
+      lines++
+      seen.add(line)
     }
   }
-  return lines === 0 ? 0 : repeated / lines
+  return lines === 0 ? 0 : (lines - seen.size) / lines
+}
+
+/** What a preview in the place of each large result would have kept out of the requests of this session: the default policy shows them so. */
+export interface Saving {
+  readonly step: 'shorten-large-results'
+  readonly items: number
+  /** Tokens that would not have been sent, over all calls. */
+  readonly sentTokens: number
+}
+
+export interface SavingOptions {
+  /** Results above this many tokens are shown as a preview. @default 4000 */
+  readonly largeTokens?: number
+  /** Tokens of such a preview. @default 1000 */
+  readonly previewTokens?: number
+}
+
+export function savingsOf(pieces: readonly Piece[], options: SavingOptions = {}): readonly Saving[] {
+  const { largeTokens = 4000, previewTokens = 1000 } = options
+  const large = distinct(pieces).filter(({ part, tokens }) => part.kind === 'result' && tokens > largeTokens)
+  const sentTokens = large.reduce((sum, { tokens, timesSent }) => sum + (tokens - previewTokens) * timesSent, 0)
+  return sentTokens > 0
+    ? [{ step: 'shorten-large-results', items: large.length, sentTokens: Math.round(sentTokens) }]
+    : []
 }

@@ -4,9 +4,9 @@ import { callReader } from '../../engine/epoch/record/calls.ts'
 import { lineKey } from '../../engine/epoch/record/excerpts.ts'
 import { isOpen, planStateOf } from '../../engine/epoch/record/facts.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
-import { readableText } from './source.ts'
+import { readableText } from './recall.ts'
 
-/** What a compaction left for whoever goes on, right after it and over what it covered. Shares; 1 where there was nothing to keep. */
+/** What of the covered history the prompt still says right after a compaction, as shares; 1 where there was nothing to keep. */
 export interface Handover {
   /** Of what people wrote, by characters in lines of at least 20 characters. */
   readonly userKept: number
@@ -96,7 +96,7 @@ function proseKept(items: readonly Item[], view: readonly string[]): number {
   return all === 0 ? 1 : long.reduce((sum, line) => sum + (kept.has(line) ? line.length : 0), 0) / all
 }
 
-/** A line that says nothing but that something is missing, whatever words it uses. */
+/** A line that says only that something is missing, in any words. */
 const GAP = /^[^\p{L}\p{N}]*(?:(?:…|\.\.\.)[^\p{L}\p{N}]*|\[[^\]]*(?:left out|omitted|more lines|lines \d+)[^\]]*\])$/u
 
 function lineShape(

@@ -1,6 +1,50 @@
 import { visitIdentifiers } from '../../core/identifiers.ts'
-import { createLineMatcher, quotableLines, type LineMatcher } from '../../core/quotes.ts'
-import { readableText, type ReplayCall, type ReplaySource } from './source.ts'
+import { createLineMatcher, quotableLines, type LineMatcher, stringsIn } from '../../core/quotes.ts'
+
+/** What the measures need of a recording. Loaders' recordings fit it as they are. */
+export interface ReplaySource {
+  readonly system?: string
+  readonly messages: readonly { readonly parts: readonly ReplayPart[] }[]
+  readonly calls: readonly ReplayCall[]
+}
+
+export interface ReplayPart {
+  readonly kind: string
+  readonly text: string
+  /** A call's arguments as a value. */
+  readonly input?: unknown
+}
+
+export interface ReplayCall {
+  /** Number of messages that existed when the call was made. */
+  readonly to: number
+  /** Milliseconds since 1970. */
+  readonly at?: number
+  /** The actual next turn. */
+  readonly response: { readonly parts: readonly ReplayPart[] }
+}
+
+/**
+ * The text of a part as a reader sees it. A call's arguments are JSON, where a quoted line would be hidden behind escapes: its
+ * strings are read one by one.
+ */
+export function readableText(part: ReplayPart): string {
+  if (part.kind !== 'call') return part.text
+  const text = callTexts.get(part) ?? stringsIn(part.input ?? argumentsOf(part.text)).join('\n')
+  callTexts.set(part, text)
+  return text
+}
+
+/** A call is asked for again in every later view. */
+const callTexts = new WeakMap<ReplayPart, string>()
+
+function argumentsOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}
 
 /** What an answer took from before it, in its own words. */
 export interface TurnNeeds {
@@ -98,4 +142,79 @@ function turnTerms(call: ReplayCall): TurnTerms {
   const names = new Set<string>()
   for (const text of texts) visitIdentifiers(text, (name) => names.add(name))
   return { lines: quotableLines(texts), names: [...names] }
+}
+
+/**
+ * Shares of what the answers needed. A recall is the mean over the calls that needed anything, so that one call which repeats
+ * a file of four hundred lines does not speak for the session; `pooled` weighs every quote and name alike.
+ */
+export interface Recall {
+  readonly quoteRecall: number
+  readonly nameRecall: number
+  /** Quotes and names in the view, or behind something that the view mentions and a tool in the request can open. */
+  readonly recoverableRecall: number
+  readonly pooled: { readonly quoteRecall: number; readonly nameRecall: number; readonly recoverableRecall: number }
+  /** Quotes and names that were needed, over all calls. */
+  readonly quotes: number
+  readonly names: number
+}
+
+/** Adds up what views kept of what the answers needed. */
+export class RecallTally {
+  readonly #quotes = new Share()
+  readonly #names = new Share()
+  readonly #recoverable = new Share()
+
+  /** `reachable`: texts behind handles that the view mentions and that a tool in the request can open. */
+  add(index: RecallIndex, call: number, view: ViewText, reachable?: ViewText): void {
+    const { quotes, names } = index.needsOf(call)
+    const lostQuotes = quotes.filter((line) => !view.contains(line))
+    const lostNames = names.filter((name) => !view.names(name))
+    const beyondReach =
+      lostQuotes.filter((line) => reachable?.contains(line) !== true).length +
+      lostNames.filter((name) => reachable?.names(name) !== true).length
+    this.#quotes.add(quotes.length - lostQuotes.length, quotes.length)
+    this.#names.add(names.length - lostNames.length, names.length)
+    const all = quotes.length + names.length
+    this.#recoverable.add(all - beyondReach, all)
+  }
+
+  total(): Recall {
+    return {
+      quoteRecall: this.#quotes.mean,
+      nameRecall: this.#names.mean,
+      recoverableRecall: this.#recoverable.mean,
+      pooled: {
+        quoteRecall: this.#quotes.pooled,
+        nameRecall: this.#names.pooled,
+        recoverableRecall: this.#recoverable.pooled,
+      },
+      quotes: this.#quotes.whole,
+      names: this.#names.whole,
+    }
+  }
+}
+
+/** 1 when nothing was needed. */
+class Share {
+  #shares = 0
+  #calls = 0
+  #part = 0
+  whole = 0
+
+  add(part: number, whole: number): void {
+    if (whole === 0) return
+    this.#shares += part / whole
+    this.#calls++
+    this.#part += part
+    this.whole += whole
+  }
+
+  get mean(): number {
+    return this.#calls === 0 ? 1 : this.#shares / this.#calls
+  }
+
+  get pooled(): number {
+    return this.whole === 0 ? 1 : this.#part / this.whole
+  }
 }

@@ -1,16 +1,18 @@
-import { handlesIn } from '../../core/handles.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../compose/plimsoll.ts'
 import { isPlimsollError, type PlimsollError } from '../../core/errors.ts'
+import { handlesIn } from '../../core/handles.ts'
 import type { Policy } from '../../core/policy.ts'
 import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
-import { contextguardHeuristic } from '../../engine/presets/contextguard/estimate.ts'
 import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
+import { contextguardHeuristic } from '../../engine/presets/contextguard/estimate.ts'
 import { codecs } from '../../formats/registry.ts'
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../compose/plimsoll.ts'
 import type { SummaryAnswer, SummaryRequest } from '../../ports/summarizer.ts'
-import { createReferee, type Exchange, type Referee } from '../../testing/referee/index.ts'
-import { clientSteps, type ClientStep } from './client.ts'
-import type { Scenario } from './scenario.ts'
+import { type Answer, calls, createReferee, type Exchange, type Referee, say } from '../../testing/referee/index.ts'
+import { type Blob, replyText, type Scenario, type ToolSet, type Turn } from './scenarios.ts'
+
+export type { Blob, Expectations, Scenario, ToolSet, Turn } from './scenarios.ts'
+export { scenarios } from './scenarios.ts'
 
 const WIRE = 'gemini'
 const MODEL = 'simulated-1'
@@ -241,4 +243,149 @@ async function countLost({ sent, handles }: Run, { archived, opens }: Addresses)
   const gone = history.items.filter((item) => !fragments.has(codec.fragment(history, item))).length
   const dangling = await Promise.all([...handles].map(opens))
   return gone + dangling.filter((found) => !found).length
+}
+
+/** One model call: the request as the client sends it, and what the model will answer. */
+export interface ClientStep {
+  readonly turn: number
+  readonly body: string
+  readonly answer: Answer
+}
+
+/** The reserve that a client of this window asks for its answer. */
+const outputTokensOf = (window: number): number => Math.min(4_096, Math.floor(window / 8))
+
+/**
+ * The client: its history only grows, nothing that a context manager does reaches it, and every step sends a fresh copy of all
+ * of it. Parallel results stand in one message; sequential ones cost a call each; the closing text is appended without a step.
+ */
+export function* clientSteps(scenario: Scenario): Generator<ClientStep> {
+  const history: string[] = []
+  const frame = envelope(scenario)
+  const step = (turn: number, answer: Answer): ClientStep => ({ turn, body: frame(history), answer })
+  for (let index = 0; index < scenario.turns; index++) {
+    const turn = scenario.turn(index)
+    const closing = say(replyText(index, turn, (characters) => filler(characters, index * 100 + 99)))
+    history.push(userContent(index, turn))
+    for (const group of groupsOf(turn)) {
+      const made = group.map(({ size, at }) => toolOf(scenario, turn, index, at, size))
+      yield step(index, calls(made.map(({ name, input, id }) => ({ name, input, id }))))
+      history.push(
+        content(
+          'model',
+          made.map(({ name, input, id }) => ({ functionCall: { id, name, args: input } })),
+        ),
+      )
+      history.push(
+        content(
+          'user',
+          made.map(({ name, id, result }) => ({ functionResponse: { id, name, response: { result } } })),
+        ),
+      )
+    }
+    yield step(index, closing)
+    history.push(
+      content(
+        'model',
+        closing.parts.map((part) => ({ text: 'text' in part ? part.text : '' })),
+      ),
+    )
+  }
+}
+
+interface Sized {
+  readonly size: number
+  readonly at: number
+}
+
+/** Results by the model call that asks for them. */
+function groupsOf({ parallel, sequential }: Turn): Sized[][] {
+  const sized = (sizes: readonly number[]): Sized[] => sizes.map((size, at) => ({ size, at }))
+  if (parallel !== undefined) return [sized(parallel)]
+  return sized(sequential ?? []).map((one) => [one])
+}
+
+function toolOf(scenario: Scenario, turn: Turn, index: number, at: number, size: number) {
+  return {
+    id: `call_${index}_${at}`,
+    name: scenario.toolName((turn.firstTool ?? 0) + at),
+    // A key and a value of one token each, by bytes / 4.
+    input: { query: `q${String(index).padStart(4, '0')}` },
+    result: filler(size, index * 100 + at + 1),
+  }
+}
+
+const content = (role: 'user' | 'model', parts: readonly object[]): string => JSON.stringify({ role, parts })
+
+function userContent(index: number, { user, media = [] }: Turn): string {
+  const blobs = media.map((blob, at) => ({
+    inlineData: { mimeType: blob.mime, data: blobData(blob, index * 10 + at) },
+  }))
+  return content('user', [{ text: filler(user, index * 100) }, ...blobs])
+}
+
+/** Base64 of so many bytes; the first ones tell blobs apart. */
+function blobData({ bytes }: Blob, seed: number): string {
+  const data = Buffer.alloc(bytes, 0x5a)
+  if (bytes >= 4) data.writeUInt32BE(seed + 1, 0)
+  return data.toString('base64')
+}
+
+function envelope({ system, tools, window }: Scenario): (history: readonly string[]) => string {
+  const fixed = {
+    systemInstruction: { parts: [{ text: filler(system, 7) }] },
+    ...(tools !== undefined && { tools: [{ functionDeclarations: declarations(tools) }] }),
+    generationConfig: { maxOutputTokens: outputTokensOf(window) },
+  }
+  const head = JSON.stringify(fixed).slice(0, -1)
+  return (history) => `${head},"contents":[${history.join(',')}]}`
+}
+
+const DECLARED = { name: 8, description: 40 }
+
+/** Declarations that come to exactly the set's tokens by bytes / 4 of name, description and schema. */
+function declarations({ count, tokens }: ToolSet): object[] {
+  return Array.from({ length: count }, (_, n) => {
+    const own = Math.floor(tokens / count) + (n < tokens % count ? 1 : 0)
+    const schemaTokens = own - (DECLARED.name + DECLARED.description) / 4
+    return {
+      name: `declared${n}`.slice(0, DECLARED.name - 2) + String(n).padStart(2, '0'),
+      description: filler(DECLARED.description, 500 + n),
+      parameters: schemaOf(schemaTokens * 4, 600 + n),
+    }
+  })
+}
+
+function schemaOf(characters: number, seed: number): object {
+  const schema = (description: string): object => ({
+    type: 'object',
+    properties: { input: { type: 'string', description } },
+  })
+  const room = characters - JSON.stringify(schema('')).length
+  // Line ends would be two characters in JSON.
+  return schema(filler(room, seed).replaceAll('\n', ' '))
+}
+
+const WORDS = [
+  'service', 'request', 'latency', 'worker', 'cluster', 'deploy', 'retry', 'timeout', 'session', 'index', 'replica',
+  'shard', 'gateway', 'queue', 'commit', 'branch', 'metric', 'alert', 'volume', 'node', 'probe', 'ingress', 'token',
+] // prettier-ignore
+
+/** Text of exactly so many ASCII characters: lines of words and numbers, the same for the same seed. */
+function filler(characters: number, seed: number): string {
+  let state = (seed * 2_654_435_761 + 12_345) >>> 0
+  const next = (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+  const words: string[] = []
+  let length = 0
+  for (let n = 1; length < characters; n++) {
+    const word = n % 5 === 0 ? String(next(10_000)) : WORDS[next(WORDS.length)]!
+    const piece = word + (n % 11 === 0 ? '\n' : ' ')
+    words.push(piece)
+    length += piece.length
+  }
+  // An end that is white space could be trimmed on the way; a letter cannot.
+  return characters === 0 ? '' : `${words.join('').slice(0, characters - 1)}x`
 }

@@ -1,5 +1,6 @@
+import { PlimsollError } from '../../core/errors.ts'
 import type { Usage } from '../../core/usage.ts'
-import { CallIds } from './call-ids.ts'
+import { isRecord } from '../../core/values.ts'
 import type {
   LoadOptions,
   Part,
@@ -7,15 +8,13 @@ import type {
   RecordedCall,
   RecordedCompaction,
   RecordedTool,
+  RecordedTurn,
   Recording,
   TranscriptFormat,
   Wire,
   WireMessage,
 } from './recording.ts'
-import { SHAPES } from './shapes/index.ts'
-import type { Rendered, WireShape } from './shapes/shape.ts'
-import { isNotReasoning, isOwedCall, lazyMessage, turnOf, unanswered } from './turn-parts.ts'
-import { optional } from './values.ts'
+import { type Rendered, SHAPES, type WireShape } from './shapes.ts'
 
 export interface BuilderInit {
   readonly format: TranscriptFormat
@@ -111,7 +110,7 @@ export class RecordingBuilder {
       open.call?.parts.push(...parts)
       // Later lines of a response may know more of its output.
       if (open.call !== undefined && (answer.usage?.output ?? 0) > (open.call.usage?.output ?? 0)) {
-        Object.assign(open.call, optional('usage', answer.usage))
+        open.call.usage = answer.usage
       }
       return
     }
@@ -134,7 +133,7 @@ export class RecordingBuilder {
    */
   compact(line: number, tokensBefore?: number): boolean {
     this.#flush()
-    this.#compactions.push({ line, beforeCall: this.#calls.length, ...optional('tokensBefore', tokensBefore) })
+    this.#compactions.push({ line, beforeCall: this.#calls.length, tokensBefore })
     if (this.#init.options.resend === 'everything') return false
     this.#segmentStart = this.#messages.length
     return true
@@ -182,20 +181,20 @@ export class RecordingBuilder {
         to,
         line,
         response: turnOf(call.parts),
-        ...optional('model', call.model),
-        ...optional('usage', call.usage),
-        ...optional('outputPartial', call.outputPartial),
-        ...optional('at', call.at),
+        model: call.model,
+        usage: call.usage,
+        outputPartial: call.outputPartial,
+        at: call.at,
         body: () => bodyOf(call),
       }
     })
     return {
       format,
       file,
-      ...optional('name', name),
+      name,
       wire,
-      ...optional('model', this.#model),
-      ...optional('system', system),
+      model: this.#model,
+      system,
       tools,
       messages,
       calls,
@@ -214,10 +213,10 @@ export class RecordingBuilder {
       to: this.#messages.length,
       line: answer.line,
       parts: [...parts],
-      ...optional('usage', answer.usage),
-      ...optional('outputPartial', answer.outputPartial),
-      ...optional('model', answer.model),
-      ...optional('at', answer.at),
+      usage: answer.usage,
+      outputPartial: answer.outputPartial,
+      model: answer.model,
+      at: answer.at,
     }
     this.#calls.push(call)
     return call
@@ -264,8 +263,8 @@ export class RecordingBuilder {
         kind: 'result',
         text: NO_RESULT,
         isError: true,
-        ...optional('callId', call.callId),
-        ...optional('toolName', call.toolName),
+        callId: call.callId,
+        toolName: call.toolName,
       })
     }
     this.#push(this.#shape.fromUser(parts), pending[0]?.line ?? open?.line ?? 0)
@@ -274,4 +273,143 @@ export class RecordingBuilder {
   #push(rendered: readonly Rendered[], line: number): void {
     for (const one of rendered) this.#messages.push(lazyMessage(one, line))
   }
+}
+
+const isNotReasoning = (part: Part): boolean => part.kind !== 'reasoning'
+/** A call that a result message must answer; the provider answers its own. */
+const isOwedCall = (part: Part): boolean => part.kind === 'call' && part.serverSide !== true
+
+/** Calls of an answer that nothing since has answered. */
+function unanswered(answer: readonly Part[], since: readonly Part[]): readonly Part[] {
+  const answered = new Set(since.filter((part) => part.kind === 'result').map((part) => part.callId))
+  return answer.filter((part) => isOwedCall(part) && !answered.has(part.callId))
+}
+
+function lazyMessage(rendered: Rendered, line: number): WireMessage {
+  let text: string | undefined
+  const { role, parts } = rendered
+  return { role, parts, line, json: () => (text ??= write(rendered)) }
+}
+
+function turnOf(parts: readonly Part[]): RecordedTurn {
+  const textOf = (kind: Part['kind']) =>
+    parts
+      .filter((part) => part.kind === kind)
+      .map((part) => part.text)
+      .join('\n')
+  return {
+    parts,
+    text: textOf('assistant'),
+    reasoning: textOf('reasoning'),
+    calls: parts.filter((part) => part.kind === 'call'),
+  }
+}
+
+/** Reading JSON takes any depth, writing it does not. */
+function write(rendered: Rendered): string {
+  try {
+    return JSON.stringify(rendered.value())
+  } catch (cause) {
+    throw new PlimsollError('bad-input', 'A recorded message is nested too deep to be written.', { cause })
+  }
+}
+
+const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])
+
+/**
+ * Some servers begin their call ids anew in each response. A history with two calls of one id is ambiguous and refused by strict
+ * wires, so later ones get an id of their own, and so do the results that answer them.
+ */
+class CallIds {
+  readonly #used = new Set<string>()
+  /** Ids of the newest response, as recorded, and those of them that were changed. */
+  #inResponse = new Set<string>()
+  #renamed = new Map<string, string>()
+
+  /** Takes an answer's parts in. `continues`: more of the same response, so what was renamed before stays renamed. */
+  answer(parts: readonly Part[], continues: boolean): RepairedAnswer {
+    if (!continues) {
+      this.#renamed = new Map()
+      this.#inResponse = new Set()
+    }
+    const repairs: string[] = []
+    const twice = new Set<Part>()
+    for (const part of parts) {
+      const { kind, callId } = part
+      if (kind !== 'call' || callId === undefined) continue
+      if (this.#inResponse.has(callId)) {
+        twice.add(part)
+        repairs.push(`Call ${callId} stands twice in one response; the second is left out.`)
+      } else if (this.#used.has(callId)) {
+        this.#renamed.set(callId, this.#freshId(callId))
+        repairs.push(`Call id ${callId} was used before; this call got one of its own.`)
+      }
+      this.#inResponse.add(callId)
+      this.#used.add(callId)
+    }
+    return { parts: this.result(without(parts, twice)), repairs }
+  }
+
+  /** Results follow the calls that they answer. */
+  result(parts: readonly Part[]): readonly Part[] {
+    if (this.#renamed.size === 0) return parts
+    const rewritten = new Map<unknown, unknown>()
+    return parts.map((part) => {
+      const callId = part.callId === undefined ? undefined : this.#renamed.get(part.callId)
+      // Parts that share a raw value must go on sharing it, renamed themselves or not.
+      const raw = part.raw === undefined ? undefined : this.#rewrite(part.raw, rewritten)
+      if (callId === undefined && raw === part.raw) return part
+      return { ...part, callId: callId ?? part.callId, raw }
+    })
+  }
+
+  #freshId(id: string): string {
+    let number = 2
+    while (this.#used.has(`${id}_${number}`)) number++
+    const fresh = `${id}_${number}`
+    this.#used.add(fresh)
+    return fresh
+  }
+
+  #rewrite(raw: unknown, rewritten: Map<unknown, unknown>): unknown {
+    const known = rewritten.get(raw)
+    if (known !== undefined) return known
+    const value = this.#replaceIds(raw)
+    rewritten.set(raw, value)
+    return value
+  }
+
+  /** Ids stand at most two levels deep on every wire: a block, or a message with its list of calls. */
+  #replaceIds(value: unknown, depth = 0): unknown {
+    if (!isRecord(value) || depth > 1) return value
+    let changed = false
+    const entries = Object.entries(value).map(([key, field]) => {
+      const fresh = ID_KEYS.has(key) && typeof field === 'string' ? this.#renamed.get(field) : undefined
+      const next =
+        fresh ??
+        (key === 'tool_calls' && Array.isArray(field) ? field.map((call) => this.#replaceIds(call, depth + 1)) : field)
+      if (next !== field) changed = true
+      return [key, next] as const
+    })
+    return changed ? Object.fromEntries(entries) : value
+  }
+}
+
+interface RepairedAnswer {
+  readonly parts: readonly Part[]
+  /** What was done, in words. */
+  readonly repairs: readonly string[]
+}
+
+/** Parts that shared a raw value with one that is left out are written anew. */
+function without(parts: readonly Part[], left: ReadonlySet<Part>): readonly Part[] {
+  if (left.size === 0) return parts
+  const stale = new Set([...left].map((part) => part.raw))
+  return parts
+    .filter((part) => !left.has(part))
+    .map((part) => {
+      if (part.raw === undefined || !stale.has(part.raw)) return part
+      const { raw: _, ...rest } = part
+      return rest
+    })
 }

@@ -20,7 +20,7 @@ export interface DiscoverOptions {
   readonly limit?: number
 }
 
-interface Place {
+interface ClientFolder {
   readonly client: FoundSession['client']
   readonly folder: string
   readonly depth: number
@@ -37,7 +37,7 @@ export async function discoverSessions(options: DiscoverOptions = {}): Promise<r
 
 const isLines = (name: string): boolean => name.endsWith('.jsonl')
 
-function placesOf(home: string, env: Readonly<Record<string, string | undefined>>): readonly Place[] {
+function placesOf(home: string, env: Readonly<Record<string, string | undefined>>): readonly ClientFolder[] {
   const data = env['XDG_DATA_HOME'] ?? join(home, '.local/share')
   return [
     {
@@ -74,7 +74,12 @@ function placesOf(home: string, env: Readonly<Record<string, string | undefined>
   ]
 }
 
-async function walk(place: Place, folder: string, parents: readonly string[], found: FoundSession[]): Promise<void> {
+async function walk(
+  place: ClientFolder,
+  folder: string,
+  parents: readonly string[],
+  found: FoundSession[],
+): Promise<void> {
   let entries
   try {
     entries = await readdir(folder, { withFileTypes: true })

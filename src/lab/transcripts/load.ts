@@ -2,11 +2,17 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { PlimsollError } from '../../core/errors.ts'
-import { detectLoader } from './detect.ts'
-import type { TranscriptLoader } from './loader.ts'
-import { readOpenCodeStorage } from './agents/opencode-storage.ts'
-import type { LoadOptions, Problem, Recording } from './recording.ts'
-import { readSource, type SourceRecord } from './source.ts'
+import type { TranscriptLoader, LoadOptions, Problem, Recording, SourceRecord } from './recording.ts'
+import { readOpenCodeStorage, openCode } from './agents/opencode.ts'
+import { readSource } from './source.ts'
+import { claudeCode } from './agents/claude-code.ts'
+import { cline } from './agents/cline.ts'
+import { codexRollout } from './agents/codex-rollout.ts'
+import { copilotCli } from './agents/copilot-cli.ts'
+import { geminiCli } from './agents/gemini-cli.ts'
+import { openHands, sweAgent, tau2Bench, tauBench } from './agents/harnesses.ts'
+import { pi } from './agents/pi.ts'
+import { anthropic, openaiChat, requestLog } from './histories.ts'
 
 export interface LoadedFile {
   readonly file: string
@@ -79,4 +85,27 @@ function groupByFormat(records: readonly SourceRecord[], problems: Problem[]): M
     }
   }
   return groups
+}
+
+/** Most telling first: what a later one also accepts has been claimed by an earlier one. */
+const LOADERS: readonly TranscriptLoader[] = [
+  claudeCode,
+  copilotCli,
+  geminiCli,
+  cline,
+  openCode,
+  tauBench,
+  tau2Bench,
+  sweAgent,
+  openHands,
+  pi,
+  anthropic,
+  openaiChat,
+  codexRollout,
+  requestLog,
+]
+
+/** The format of one JSON value, read from its content and never from its file name. */
+export function detectLoader(value: unknown): TranscriptLoader | undefined {
+  return LOADERS.find((loader) => loader.recognises(value))
 }

@@ -38,7 +38,7 @@ export interface Part {
   readonly input?: unknown
   /** Base64 characters that travel with it. */
   readonly mediaBytes?: number
-  /** A call that the provider runs itself: nobody owes it a result message. */
+  /** A call that the provider runs itself: the client sends no result for it. */
   readonly serverSide?: boolean
   /**
    * The wire's own value, when the recording kept it: a block (Anthropic, Gemini) or a whole array element (OpenAI, where
@@ -125,4 +125,25 @@ export interface LoadOptions {
    * call, as it was on the wire. `as-written`: each run of lines is a call of its own. @default 'merged'
    */
   readonly parallel?: 'merged' | 'as-written'
+}
+
+/** One JSON value of a file and the line it begins on. */
+export interface SourceRecord {
+  readonly value: unknown
+  readonly line: number
+}
+
+export interface LoadContext {
+  readonly file: string
+  readonly options: LoadOptions
+  /** Shared by all recordings of the file. */
+  readonly problems: Problem[]
+}
+
+/** Reads one transcript format. */
+export interface TranscriptLoader {
+  readonly format: TranscriptFormat
+  /** Says of one JSON value whether it is a record (or the whole document) of this format. */
+  recognises(value: unknown): boolean
+  load(records: readonly SourceRecord[], context: LoadContext): readonly Recording[]
 }

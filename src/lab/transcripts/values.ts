@@ -1,4 +1,5 @@
-import { isRecord, numberOf, type Fields } from '../../core/values.ts'
+import type { Usage } from '../../core/usage.ts'
+import { type Fields, isRecord, numberOf } from '../../core/values.ts'
 
 /** Narrow reading of JSON that strangers wrote: a wrong type is an absent field. */
 
@@ -45,12 +46,39 @@ export function jsonText(value: unknown): string {
   }
 }
 
-/** `{ key: value }`, or nothing when there is no value; keeps optional fields absent instead of undefined. */
-export function optional<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
-  return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V }
-}
-
 export function withoutKeys(value: Fields, keys: readonly string[]): Fields {
   if (!keys.some((key) => key in value)) return value
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
+}
+
+/** Anthropic reports input without cached tokens. */
+export function anthropicUsage(usage: unknown): Usage | undefined {
+  const plain = numberOf(at(usage, 'input_tokens'))
+  if (plain === undefined) return undefined
+  const cacheRead = numberOf(at(usage, 'cache_read_input_tokens')) ?? 0
+  const cacheWrite = numberOf(at(usage, 'cache_creation_input_tokens')) ?? 0
+  const long = numberOf(at(usage, 'cache_creation', 'ephemeral_1h_input_tokens')) ?? 0
+  return {
+    input: plain + cacheRead + cacheWrite,
+    cacheRead,
+    cacheWrite,
+    ...(long > 0 && { cacheWriteLong: long }),
+    output: numberOf(at(usage, 'output_tokens')) ?? 0,
+    reasoning: 0,
+  }
+}
+
+/** OpenAI's cached tokens are inside the prompt count; Chat and Responses name the fields differently. */
+export function openaiUsage(usage: unknown): Usage | undefined {
+  const input = numberOf(at(usage, 'prompt_tokens')) ?? numberOf(at(usage, 'input_tokens'))
+  if (!isRecord(usage) || input === undefined) return undefined
+  const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details']
+  const outputDetails = usage['completion_tokens_details'] ?? usage['output_tokens_details']
+  return {
+    input,
+    cacheRead: numberOf(at(details, 'cached_tokens')) ?? numberOf(usage['cached_input_tokens']) ?? 0,
+    cacheWrite: 0,
+    output: numberOf(usage['completion_tokens']) ?? numberOf(usage['output_tokens']) ?? 0,
+    reasoning: numberOf(at(outputDetails, 'reasoning_tokens')) ?? numberOf(usage['reasoning_output_tokens']) ?? 0,
+  }
 }

@@ -5,9 +5,8 @@ import type {
   InsertedRow,
   SessionPage,
 } from '../../../../src/dashboard/page-types.ts'
-import { get, post } from '../../api.ts'
+import { get, post, useLoad } from '../../api.ts'
 import { tokens } from '../../format.ts'
-import { useLoad } from '../../load.ts'
 import { Action, Card, Problem, Text } from '../../parts/basics.tsx'
 import { linkTo, placeOf } from '../../route.ts'
 

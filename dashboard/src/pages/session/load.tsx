@@ -1,10 +1,9 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { PageCall, PageCompaction, SessionPage } from '../../../../src/dashboard/page-types.ts'
-import { tokens } from '../../format.ts'
-import { Card } from '../../parts/basics.tsx'
+import { type StackedPart, stackedParts } from '../../../../src/dashboard/stacked-parts.ts'
+import { clock, dollars, short, tokens } from '../../format.ts'
+import { Card, Table } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'
-import { CallTable } from './calls.tsx'
-import { Composition } from './composition.tsx'
 
 /** The prompts over the calls, against the limit and the thresholds. */
 export function Load({ page }: { page: SessionPage }) {
@@ -12,6 +11,7 @@ export function Load({ page }: { page: SessionPage }) {
   const [agent, setAgent] = useState('')
   const shown = agent === '' ? turns : turns.filter((call) => call.agent === agent)
   const x = shown.map(({ number }) => number)
+  const parts = useMemo(() => stackedParts(shown, COLOURS), [turns, agent])
   const lines: Line[] = [
     { name: 'without compaction', values: shown.map(({ original }) => original), colour: '--original', isDashed: true },
     { name: 'sent', values: shown.map(({ prompt }) => prompt), colour: '--sent', isFilled: true },
@@ -48,7 +48,11 @@ export function Load({ page }: { page: SessionPage }) {
         <Chart x={x} lines={lines} marks={marks} label={describe(shown, page.compactionList)} />
         <p class="dim">Vertical lines are compactions; red ones were forced. Click a name to hide its line.</p>
       </Card>
-      <Composition calls={shown} />
+      {parts.length > 0 && (
+        <Card title="What the prompts are made of">
+          <Composition x={x} parts={parts} />
+        </Card>
+      )}
       <details class="card">
         <summary>The same as a table</summary>
         <CallTable calls={shown} />
@@ -72,4 +76,85 @@ function describe(calls: readonly PageCall[], compactions: readonly PageCompacti
   const peak = Math.max(0, ...calls.map(({ prompt }) => prompt))
   const whole = Math.max(0, ...calls.map(({ original }) => original))
   return `${calls.length} calls. Largest prompt ${tokens(peak)} tokens; without compaction it would have been ${tokens(whole)}. ${compactions.length} compactions.`
+}
+
+interface CompositionProps {
+  x: readonly number[]
+  parts: readonly StackedPart[]
+  isLazy?: boolean
+}
+
+/** What the prompts are made of, stacked. The largest parts have a name of their own. */
+export function Composition({ x, parts, isLazy }: CompositionProps) {
+  const lines = parts.map(({ name, tops }, index): Line => {
+    return { name, values: tops, colour: partColour(index), isLayer: true }
+  })
+  const label = parts.map(({ name, last }) => `${name} ${short(last)}`).join(', ')
+  return (
+    <>
+      <Chart
+        x={x}
+        lines={lines.toReversed()}
+        label={`Parts of the prompts, with their tokens in the last call: ${label}`}
+        height={220}
+        isLazy={isLazy}
+      />
+      <ul class="parts">
+        {parts.map(({ name, last }, index) => (
+          <li>
+            <i style={{ background: `var(${partColour(index)})` }} />
+            {name} <b>{short(last)}</b>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** The style sheet has so many. */
+const COLOURS = 8
+const partColour = (index: number): string => `--part${1 + (index % COLOURS)}`
+
+export function Calls({ page }: { page: SessionPage }) {
+  return (
+    <Card title={`${tokens(page.calls)} calls`}>
+      <CallTable calls={page.callList.toReversed()} />
+    </Card>
+  )
+}
+
+const CALLS_SHOWN = 300
+
+function CallTable({ calls }: { calls: readonly PageCall[] }) {
+  const [most, setMost] = useState(CALLS_SHOWN)
+  return (
+    <>
+      <Table
+        label="Calls"
+        rows={calls.slice(0, most)}
+        keyOf={({ number }) => String(number)}
+        columns={[
+          { name: 'call', isNumber: true, cell: ({ number }) => number },
+          { name: 'when', cell: ({ at }) => clock(at) },
+          { name: 'purpose', cell: ({ purpose, agent }) => (purpose === 'turn' ? agent : purpose) },
+          { name: 'model', cell: ({ model }) => model },
+          {
+            name: 'sent',
+            isNumber: true,
+            cell: ({ prompt, isMeasured }) => `${isMeasured ? '' : '≈ '}${tokens(prompt)}`,
+          },
+          { name: 'without compaction', isNumber: true, cell: ({ original }) => tokens(original) },
+          { name: 'limit', isNumber: true, cell: ({ limit }) => (limit === undefined ? '' : tokens(limit)) },
+          { name: 'cached', isNumber: true, cell: ({ usage }) => (usage === undefined ? '' : tokens(usage.cacheRead)) },
+          { name: 'answer', isNumber: true, cell: ({ usage }) => (usage === undefined ? '' : tokens(usage.output)) },
+          { name: 'cost', isNumber: true, cell: ({ costUsd }) => (costUsd === undefined ? '' : dollars(costUsd)) },
+        ]}
+      />
+      {calls.length > most && (
+        <button class="link" onClick={() => setMost(most + CALLS_SHOWN)}>
+          Show more of {tokens(calls.length)}
+        </button>
+      )}
+    </>
+  )
 }

@@ -1,11 +1,8 @@
-import { partsOfContent } from '../histories/anthropic-blocks.ts'
+import { partsOfContent } from '../messages.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Recording } from '../recording.ts'
-import type { SourceRecord } from '../source.ts'
-import { anthropicUsage } from '../usage.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import { anthropicUsage, at, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, optional, timeOf } from '../values.ts'
 
 /** Line types that Claude Code writes beside the messages. They never reach the model. */
 const SIDE_TYPES = new Set([
@@ -142,9 +139,9 @@ function addAnswer(builder: RecordingBuilder, value: Fields, message: Fields, li
     parts: partsOfContent('assistant', message['content']),
     line,
     outputPartial: true,
-    ...optional('id', stringOf(message['id'])),
-    ...optional('model', model),
-    ...optional('usage', anthropicUsage(message['usage'])),
-    ...optional('at', timeOf(value['timestamp'])),
+    id: stringOf(message['id']),
+    model,
+    usage: anthropicUsage(message['usage']),
+    at: timeOf(value['timestamp']),
   })
 }

@@ -1,10 +1,9 @@
 import type { Usage } from '../../../core/usage.ts'
-import { partOfBlock } from '../histories/anthropic-blocks.ts'
+import { partOfBlock } from '../messages.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Part, Recording } from '../recording.ts'
+import type { LoadContext, Part, Recording, TranscriptLoader } from '../recording.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, objectOf, optional, timeOf, withoutKeys } from '../values.ts'
+import { at, objectOf, timeOf, withoutKeys } from '../values.ts'
 
 /** Cline's session file: Anthropic-like blocks, files as blocks of their own, the prompt in `system_prompt`. */
 export const cline: TranscriptLoader = {
@@ -32,9 +31,9 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
       builder.answer({
         parts,
         line,
-        ...optional('model', stringOf(at(message, 'modelInfo', 'id'))),
-        ...optional('usage', usageOf(message['metrics'])),
-        ...optional('at', timeOf(message['ts'])),
+        model: stringOf(at(message, 'modelInfo', 'id')),
+        usage: usageOf(message['metrics']),
+        at: timeOf(message['ts']),
       })
     }
   }
@@ -50,7 +49,7 @@ function part(role: 'user' | 'assistant', block: Fields): Part {
   }
   // `name` on a result is Cline's own; the wire does not take it.
   if (block['type'] === 'tool_result') {
-    return { ...partOfBlock(role, withoutKeys(block, ['name'])), ...optional('toolName', stringOf(block['name'])) }
+    return { ...partOfBlock(role, withoutKeys(block, ['name'])), toolName: stringOf(block['name']) }
   }
   const read = partOfBlock(role, block)
   if (read.kind !== 'reasoning' || stringOf(block['signature']) !== undefined) return read

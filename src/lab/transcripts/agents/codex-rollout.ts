@@ -1,11 +1,8 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Recording } from '../recording.ts'
-import { isModelItem, partsOfItem } from '../histories/responses-items.ts'
-import type { SourceRecord } from '../source.ts'
-import { openaiUsage } from '../usage.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import { isModelItem, partsOfItem } from '../messages.ts'
+import { at, openaiUsage, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, optional, timeOf } from '../values.ts'
 
 const ENVELOPES = new Set(['session_meta', 'turn_context', 'response_item', 'event_msg', 'compacted'])
 
@@ -83,8 +80,8 @@ function addItem(
     id: `response-${progress.responses}`,
     parts,
     line,
-    ...optional('model', progress.model),
-    ...optional('at', time),
+    model: progress.model,
+    at: time,
   })
 }
 

@@ -1,9 +1,7 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Part, Recording } from '../recording.ts'
-import type { SourceRecord } from '../source.ts'
+import type { LoadContext, Part, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
 import { type Fields, isRecord, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
+import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
 const EVENT = /^(session|hook|system|user|assistant|tool|permission|subagent|skill|abort)\b/
 
@@ -54,8 +52,8 @@ function addAnswer(builder: RecordingBuilder, data: Fields, line: number, time: 
     kind: 'call',
     text: jsonText(request['arguments'] ?? {}),
     input: request['arguments'] ?? {},
-    ...optional('callId', stringOf(request['toolCallId'])),
-    ...optional('toolName', stringOf(request['name'])),
+    callId: stringOf(request['toolCallId']),
+    toolName: stringOf(request['name']),
   }))
   builder.answer({
     parts: [
@@ -64,9 +62,9 @@ function addAnswer(builder: RecordingBuilder, data: Fields, line: number, time: 
       ...calls,
     ],
     line,
-    ...optional('id', stringOf(data['apiCallId'])),
-    ...optional('model', stringOf(data['model'])),
-    ...optional('at', time),
+    id: stringOf(data['apiCallId']),
+    model: stringOf(data['model']),
+    at: time,
   })
 }
 
@@ -75,7 +73,7 @@ function resultPart(data: Fields): Part {
   return {
     kind: 'result',
     text: stringOf(at(data, 'result', 'content')) ?? error ?? '',
-    ...optional('callId', stringOf(data['toolCallId'])),
+    callId: stringOf(data['toolCallId']),
     ...(data['success'] === false && { isError: true }),
   }
 }

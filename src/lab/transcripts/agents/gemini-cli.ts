@@ -1,9 +1,8 @@
 import type { Usage } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Part, Recording } from '../recording.ts'
+import type { LoadContext, Part, Recording, TranscriptLoader } from '../recording.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, jsonText, optional, timeOf } from '../values.ts'
+import { at, jsonText, timeOf } from '../values.ts'
 
 /**
  * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines where a message with a known id replaces
@@ -117,9 +116,9 @@ function addAnswer(builder: RecordingBuilder, { message, line, isReplacement }: 
     parts: [...thoughts, ...partsOf('assistant', message['content']), ...calls.map(callPart)],
     line,
     isCall: !isReplacement,
-    ...optional('model', stringOf(message['model'])),
-    ...optional('usage', usageOf(message['tokens'])),
-    ...optional('at', timeOf(message['timestamp'])),
+    model: stringOf(message['model']),
+    usage: usageOf(message['tokens']),
+    at: timeOf(message['timestamp']),
   })
   for (const call of calls) builder.user(resultParts(call), line)
 }
@@ -140,14 +139,14 @@ const callPart = (call: Fields): Part => ({
   kind: 'call',
   text: jsonText(call['args'] ?? {}),
   input: call['args'] ?? {},
-  ...optional('callId', stringOf(call['id'])),
-  ...optional('toolName', stringOf(call['name'])),
+  callId: stringOf(call['id']),
+  toolName: stringOf(call['name']),
 })
 
 /** The function's response, and beside it whatever media it brought along. */
 function resultParts(call: Fields): readonly Part[] {
   const result = call['result']
-  const named = { ...optional('callId', stringOf(call['id'])), ...optional('toolName', stringOf(call['name'])) }
+  const named = { callId: stringOf(call['id']), toolName: stringOf(call['name']) }
   const failed = call['status'] === 'error' ? { isError: true } : {}
   if (typeof result === 'string') return [{ kind: 'result', text: result, ...named, ...failed }]
   let answered = false

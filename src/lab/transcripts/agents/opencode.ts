@@ -1,9 +1,10 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Usage } from '../../../core/usage.ts'
-import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Part, Recording } from '../recording.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
+import { RecordingBuilder } from '../builder.ts'
+import type { LoadContext, Part, Recording, TranscriptLoader } from '../recording.ts'
+import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
 /**
  * OpenCode's session as `opencode export` writes it: `{ info, messages: [{ info, parts }] }`. A tool part holds the call and
@@ -25,7 +26,7 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
     format: 'opencode',
     wire: 'anthropic-messages',
     ...context,
-    ...optional('name', name),
+    name,
   })
   for (const message of recordsIn(document['messages'])) {
     const info = objectOf(message['info'])
@@ -54,9 +55,9 @@ function addSteps(builder: RecordingBuilder, info: Fields, parts: readonly Field
     builder.answer({
       parts: step.parts.flatMap(assistantPart),
       line,
-      ...optional('model', stringOf(info['modelID'])),
-      ...optional('usage', usageOf(step.tokens ?? (steps.length === 1 ? info['tokens'] : undefined))),
-      ...optional('at', timeOf(at(info, 'time', 'created'))),
+      model: stringOf(info['modelID']),
+      usage: usageOf(step.tokens ?? (steps.length === 1 ? info['tokens'] : undefined)),
+      at: timeOf(at(info, 'time', 'created')),
     })
     builder.user(step.parts.flatMap(resultPart), line)
   }
@@ -88,8 +89,8 @@ function resultPart(part: Fields): readonly Part[] {
 }
 
 const names = (part: Fields) => ({
-  ...optional('callId', stringOf(part['callID'])),
-  ...optional('toolName', stringOf(part['tool'])),
+  callId: stringOf(part['callID']),
+  toolName: stringOf(part['tool']),
 })
 
 /** OpenCode's input excludes cached tokens, its output excludes reasoning. */
@@ -101,4 +102,45 @@ function usageOf(tokens: unknown): Usage | undefined {
   const reasoning = numberOf(at(tokens, 'reasoning')) ?? 0
   const output = (numberOf(at(tokens, 'output')) ?? 0) + reasoning
   return { input: plain + cacheRead + cacheWrite, cacheRead, cacheWrite, output, reasoning }
+}
+
+/**
+ * OpenCode keeps a session as many small files: `session/<project>/<id>.json`, `message/<id>/*.json`, `part/<message>/*.json`.
+ * Gives the same document that `opencode export` writes, as text; undefined when the file is no such session.
+ */
+export async function readOpenCodeStorage(sessionFile: string): Promise<string | undefined> {
+  const storage = dirname(dirname(dirname(sessionFile)))
+  if (basename(dirname(dirname(sessionFile))) !== 'session') return undefined
+  const info = await readJson(sessionFile)
+  const id = isRecord(info) ? stringOf(info['id']) : undefined
+  // Ids become folder names here; one with a separator is not OpenCode's.
+  if (id === undefined || !isSafeId(id)) return undefined
+  const messages = []
+  for (const message of await readFolder(join(storage, 'message', id))) {
+    const messageId = isRecord(message) ? stringOf(message['id']) : undefined
+    if (messageId === undefined || !isSafeId(messageId)) continue
+    messages.push({ info: message, parts: await readFolder(join(storage, 'part', messageId)) })
+  }
+  return JSON.stringify({ info, messages })
+}
+
+const isSafeId = (id: string): boolean => /^[A-Za-z0-9_-]+$/.test(id)
+
+/** Names sort by the time of their making: ids are ascending. */
+async function readFolder(folder: string): Promise<readonly unknown[]> {
+  const names = await readdir(folder).catch(() => [])
+  const values: unknown[] = []
+  for (const name of names.filter((file) => file.endsWith('.json')).sort()) {
+    const value = await readJson(join(folder, name))
+    if (value !== undefined) values.push(value)
+  }
+  return values
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as unknown
+  } catch {
+    return undefined
+  }
 }

@@ -1,10 +1,8 @@
 import type { Usage } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, TranscriptLoader } from '../loader.ts'
-import type { Part, Recording } from '../recording.ts'
-import type { SourceRecord } from '../source.ts'
+import type { LoadContext, Part, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, jsonText, objectOf, optional, timeOf } from '../values.ts'
+import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
 const TYPES = new Set([
   'session',
@@ -57,9 +55,9 @@ function addMessage(builder: RecordingBuilder, message: Fields, line: number): v
     builder.answer({
       parts: recordsIn(message['content']).map(assistantPart),
       line,
-      ...optional('model', stringOf(message['model'])),
-      ...optional('usage', usageOf(message['usage'])),
-      ...optional('at', timeOf(message['timestamp'])),
+      model: stringOf(message['model']),
+      usage: usageOf(message['usage']),
+      at: timeOf(message['timestamp']),
     })
   } else if (message['role'] === 'toolResult') {
     const { text, mediaBytes } = contentOf(message['content'])
@@ -68,8 +66,8 @@ function addMessage(builder: RecordingBuilder, message: Fields, line: number): v
         {
           kind: 'result',
           text,
-          ...optional('callId', stringOf(message['toolCallId'])),
-          ...optional('toolName', stringOf(message['toolName'])),
+          callId: stringOf(message['toolCallId']),
+          toolName: stringOf(message['toolName']),
           ...(message['isError'] === true && { isError: true }),
           ...(mediaBytes > 0 && { mediaBytes }),
         },
@@ -92,8 +90,8 @@ function assistantPart(block: Fields): Part {
       kind: 'call',
       text: jsonText(input),
       input,
-      ...optional('callId', stringOf(block['id'])),
-      ...optional('toolName', stringOf(block['name'])),
+      callId: stringOf(block['id']),
+      toolName: stringOf(block['name']),
     }
   }
   if (block['type'] === 'thinking') {

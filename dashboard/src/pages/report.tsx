@@ -1,0 +1,148 @@
+import type { Report, ReportFigure, ReportPart } from '../../../src/dashboard/page-types.ts'
+import { tokens } from '../format.ts'
+import { Card, Figure, Table, Text } from '../parts/basics.tsx'
+import { Chart, type Line } from '../parts/chart.tsx'
+import { Composition } from './session/load.tsx'
+
+/** Charts of more sessions than these are drawn when they come into view: each takes a megabyte. */
+const DRAWN_AT_ONCE = 12
+
+/** What `inspect --html` and `replay --html` found. */
+export function ReportSections({ of: { sections } }: { of: Report }) {
+  const isLazy = sections.length > DRAWN_AT_ONCE
+  return (
+    <>
+      {sections.map(({ title, about, figures, said, parts }) => (
+        <section class="report">
+          <h2>{title}</h2>
+          <p class="dim">{about}</p>
+          {figures !== undefined && <Figures of={figures} />}
+          {said !== undefined && <p>{said}</p>}
+          {parts.map((part) => (
+            <Card title={part.title}>
+              <Part of={part} isLazy={isLazy} />
+            </Card>
+          ))}
+        </section>
+      ))}
+    </>
+  )
+}
+
+const Figures = ({ of: figures }: { of: readonly ReportFigure[] }) => (
+  <dl class="figures">
+    {figures.map(([name, value]) => (
+      <Figure name={name} value={value} />
+    ))}
+  </dl>
+)
+
+function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
+  switch (part.kind) {
+    case 'load':
+      return <LoadChart of={part} isLazy={isLazy} />
+    case 'composition':
+      return (
+        <Composition x={(part.parts[0]?.tops ?? []).map((_, call) => call + 1)} parts={part.parts} isLazy={isLazy} />
+      )
+    case 'figures':
+      return <Figures of={part.figures} />
+    case 'bars':
+      return <Bars rows={part.rows} />
+    case 'table':
+      return <Rows of={part} />
+    case 'texts':
+      return part.texts.map(({ title, about, text }) => (
+        <details>
+          <summary>{title}</summary>
+          <p class="dim">{about}</p>
+          {text !== '' && <Text text={text} />}
+        </details>
+      ))
+    case 'problems':
+      return (
+        <ul class="bad">
+          {part.problems.map((problem) => (
+            <li>{problem}</li>
+          ))}
+        </ul>
+      )
+  }
+}
+
+type Of<Kind extends ReportPart['kind']> = Extract<ReportPart, { kind: Kind }>
+
+function LoadChart({
+  of: { sent, whole, line, thresholds, marks, label },
+  isLazy,
+}: {
+  of: Of<'load'>
+  isLazy: boolean
+}) {
+  const lines: Line[] = [{ name: 'sent', values: sent, colour: '--sent', isFilled: true }]
+  if (whole !== undefined)
+    lines.unshift({ name: 'without compaction', values: whole, colour: '--original', isDashed: true })
+  if (line !== undefined)
+    lines.push({
+      name: `${line.name} ${tokens(line.value)}`,
+      values: sent.map(() => line.value),
+      colour: '--limit',
+    })
+  if (thresholds !== undefined) {
+    const { high, low } = thresholds
+    const colour = '--threshold'
+    lines.push(
+      { name: `compaction starts ${tokens(high.at(-1)!)}`, values: high, colour, isStepped: true, isDashed: true },
+      { name: `aims at ${tokens(low.at(-1)!)}`, values: low, colour, isStepped: true, isDotted: true },
+    )
+  }
+  return (
+    <>
+      <Chart
+        x={sent.map((_, call) => call + 1)}
+        lines={lines}
+        marks={marks.map((at) => ({ at, colour: '--mark' }))}
+        label={label}
+        isLazy={isLazy}
+      />
+      <p class="dim">{marks.length > 0 && 'Vertical lines are compactions. '}Click a name to hide its line.</p>
+    </>
+  )
+}
+
+/** The largest on top, each with what it comes to. */
+function Bars({ rows }: { rows: Of<'bars'>['rows'] }) {
+  const most = Math.max(1, ...rows.map(({ value }) => value))
+  return (
+    <dl class="bars">
+      {rows.map(({ name, value, label }) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>
+            <div class="share">
+              <i style={{ width: `${(100 * value) / most}%` }} />
+            </div>
+            <span class="dim">{label}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Rows({ of: { title, heads, rows, note } }: { of: Of<'table'> }) {
+  const columns = heads.map((name, column) => ({
+    name,
+    isNumber: typeof rows[0]?.[column] === 'number',
+    cell: (row: readonly (string | number)[]) => {
+      const value = row[column] ?? ''
+      return typeof value === 'number' ? tokens(value) : value
+    },
+  }))
+  return (
+    <>
+      {rows.length > 0 && <Table label={title} rows={rows} columns={columns} keyOf={(row) => row.join('\n')} />}
+      {note !== undefined && <p class="dim">{note}</p>}
+    </>
+  )
+}

@@ -1,0 +1,224 @@
+import { graphemes } from '../../util/graphemes.ts'
+
+/** Numbers as people read them. */
+
+export const grouped = (value: number): string => Math.round(value).toLocaleString('en-US')
+
+/** 1,234 → 1.2k; 12,345,678 → 12.3M. Three figures are enough to compare. */
+export function short(value: number): string {
+  const rounded = Math.round(value)
+  if (rounded < 1000) return String(rounded)
+  for (const [unit, size] of [
+    ['k', 1e3],
+    ['M', 1e6],
+    ['G', 1e9],
+  ] as const) {
+    const scaled = rounded / size
+    if (scaled < 999.5 || unit === 'G')
+      return `${scaled < 99.95 ? scaled.toFixed(1).replace(/\.0$/, '') : Math.round(scaled)}${unit}`
+  }
+  return String(rounded)
+}
+
+export const percent = (part: number, whole: number): string => {
+  if (whole === 0) return '0 %'
+  const share = (100 * part) / whole
+  return share > 0 && share < 1 ? '<1 %' : `${Math.round(share)} %`
+}
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${grouped(count)} ${count === 1 ? one : many}`
+
+export const dollars = (usd: number): string =>
+  `${usd < 0 ? '−' : ''}$${Math.abs(usd).toFixed(Math.abs(usd) < 0.1 ? 4 : 2)}`
+
+/** Columns that text takes in a terminal. East-Asian wide characters and emoji take two, combining marks none. */
+
+// Wide and fullwidth blocks of Unicode's East Asian Width, and emoji; in order.
+const WIDE: readonly (readonly [from: number, to: number])[] = [
+  [0x1100, 0x115f],
+  [0x231a, 0x231b],
+  [0x23e9, 0x23ec],
+  [0x25fd, 0x25fe],
+  [0x2614, 0x2615],
+  [0x2705, 0x2705],
+  [0x274c, 0x274e],
+  [0x2753, 0x2757],
+  [0x2e80, 0x303e],
+  [0x3041, 0x33ff],
+  [0x3400, 0x4dbf],
+  [0x4e00, 0xa4cf],
+  [0xa960, 0xa97f],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff00, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x16fe0, 0x18aff],
+  [0x1b000, 0x1b2ff],
+  [0x1f004, 0x1f004],
+  [0x1f0cf, 0x1f0cf],
+  [0x1f18e, 0x1f19a],
+  [0x1f200, 0x1f320],
+  [0x1f32d, 0x1f64f],
+  [0x1f680, 0x1f6ff],
+  [0x1f7e0, 0x1f7eb],
+  [0x1f900, 0x1faff],
+  [0x20000, 0x3fffd],
+]
+
+export function displayWidth(text: string): number {
+  // Nearly everything is printable ASCII.
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of graphemes(text)) width += graphemeWidth(segment)
+  return width
+}
+
+/** Cuts text to a number of columns, with an ellipsis when something is lost. */
+export function fitWidth(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text
+  if (columns <= 0) return ''
+  let kept = ''
+  let width = 0
+  for (const { segment } of graphemes(text)) {
+    const next = graphemeWidth(segment)
+    if (width + next > columns - 1) break
+    kept += segment
+    width += next
+  }
+  return `${kept}…`
+}
+
+/** The end of a path says more than its beginning. */
+export function fitEnd(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text
+  if (columns <= 0) return ''
+  const segments = Array.from(graphemes(text), ({ segment }) => segment)
+  let kept = ''
+  let width = 0
+  for (let i = segments.length - 1; i >= 0; i--) {
+    const next = graphemeWidth(segments[i] as string)
+    if (width + next > columns - 1) break
+    kept = (segments[i] as string) + kept
+    width += next
+  }
+  return `…${kept}`
+}
+
+export const padEnd = (text: string, columns: number): string =>
+  text + ' '.repeat(Math.max(0, columns - displayWidth(text)))
+export const padStart = (text: string, columns: number): string =>
+  ' '.repeat(Math.max(0, columns - displayWidth(text))) + text
+
+const ESCAPE = String.fromCharCode(27)
+const ESCAPE_SEQUENCE = new RegExp(`${ESCAPE}\\[[0-9;?]*[ -/]*[@-~]`, 'g')
+// Control characters, and the marks that turn the direction of what follows.
+const CONTROL = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** Text from transcripts may hold escape sequences; a report must not move the reader's cursor. */
+export const plainText = (text: string): string => text.replace(ESCAPE_SEQUENCE, '').replace(CONTROL, ' ')
+
+function graphemeWidth(grapheme: string): number {
+  const code = grapheme.codePointAt(0) ?? 0
+  if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return 0
+  if (/^[\p{Mn}\p{Me}\p{Cf}]/u.test(grapheme)) return 0
+  if (grapheme.includes('\ufe0f')) return 2
+  return isWide(code) ? 2 : 1
+}
+
+function isWide(code: number): boolean {
+  if (code < 0x1100) return false
+  let low = 0
+  let high = WIDE.length - 1
+  while (low <= high) {
+    const middle = (low + high) >> 1
+    const [from, to] = WIDE[middle] as readonly [number, number]
+    if (code < from) high = middle - 1
+    else if (code > to) low = middle + 1
+    else return true
+  }
+  return false
+}
+
+export interface ChartOptions {
+  /** Columns of the whole chart, axis included. */
+  readonly width: number
+  readonly height: number
+  /** A line across the chart: the window. */
+  readonly line?: number
+  /** Positions (in values) to mark under the axis: compactions. */
+  readonly marks?: readonly number[]
+}
+
+const LEVELS = ['', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const
+const AXIS = 7
+
+/**
+ * Columns of eighths of a block. More values than columns share one (its highest shows, since the peak is what overflows);
+ * fewer are spread. The line stands where it belongs, also above all values.
+ */
+export function columnChart(values: readonly number[], options: ChartOptions): readonly string[] {
+  const { height, line, marks = [] } = options
+  const columns = Math.max(1, options.width - AXIS - 1)
+  if (values.length === 0) return []
+  const peak = Math.max(1, ...peaks(values, columns))
+  // A window far above the load would press the columns flat: it is named instead of drawn.
+  const drawLine = line !== undefined && line <= peak * 4
+  const top = drawLine ? Math.max(peak, line) : peak
+  const heights = peaks(values, columns).map((value) => Math.round((value / top) * height * 8))
+  const lineRow = drawLine ? Math.min(height - 1, Math.floor((line / top) * height - 1e-9)) : -1
+  const rows: string[] = []
+  for (let row = height - 1; row >= 0; row--) {
+    const label = row === lineRow ? short(line ?? 0) : row === height - 1 ? short(top) : row === 0 ? '0' : ''
+    const cells = heights.map((eighths) => {
+      const level = Math.min(8, Math.max(0, eighths - row * 8))
+      return level > 0 ? (LEVELS[level] as string) : row === lineRow ? '┄' : ' '
+    })
+    rows.push(`${padStart(label, AXIS - 1)} ${row === lineRow ? '┼' : '│'}${cells.join('')}`)
+  }
+  const axis = Array.from({ length: heights.length }, () => '─')
+  for (const mark of marks) {
+    const column = Math.min(axis.length - 1, Math.floor((mark / values.length) * axis.length))
+    axis[column] = '▲'
+  }
+  rows.push(`${' '.repeat(AXIS)}└${axis.join('')}`)
+  return rows
+}
+
+/** The highest value of each column. */
+function peaks(values: readonly number[], columns: number): readonly number[] {
+  const count = Math.min(columns, values.length)
+  // Few values become broader columns, so that a short session still fills the chart.
+  const repeat = Math.max(1, Math.floor(columns / values.length))
+  const found = Array.from({ length: count }, (_, column) => {
+    const from = Math.floor((column * values.length) / count)
+    const to = Math.max(from + 1, Math.floor(((column + 1) * values.length) / count))
+    let peak = 0
+    for (let i = from; i < to; i++) peak = Math.max(peak, values[i] ?? 0)
+    return peak
+  })
+  return found.flatMap((value) => Array.from({ length: repeat }, () => value))
+}
+
+/** A bar of eighths. */
+export function bar(share: number, columns: number): string {
+  const eighths = Math.round(Math.max(0, Math.min(1, share)) * columns * 8)
+  const rest = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8] as string
+  return '█'.repeat(eighths >> 3) + rest
+}
+
+/** Breaks at spaces; a word longer than the terminal is cut. */
+export function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = []
+  let current = ''
+  for (const word of text.split(' ')) {
+    const joined = current === '' ? word : `${current} ${word}`
+    if (fitWidth(joined, width) === joined) current = joined
+    else {
+      if (current !== '') lines.push(current)
+      current = fitWidth(word, width)
+    }
+  }
+  return current === '' ? lines : [...lines, current]
+}

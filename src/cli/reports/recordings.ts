@@ -1,0 +1,112 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { PlimsollError } from '../../core/errors.ts'
+import { loadFile } from '../../lab/transcripts/load.ts'
+import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
+import { sentenceOf } from '../kit/output.ts'
+
+const SESSION_FILE = /\.(?:jsonl|json|ndjson|traj)(?:\.gz)?$/
+const NOT_OURS = new Set(['node_modules', '.git'])
+
+export interface GivenFile {
+  readonly path: string
+  /** Named on the command line; others were found in a folder, where files that hold no transcript are normal. */
+  readonly named: boolean
+}
+
+/** Files as they were given, and session files below folders. Paths that are not there reject. */
+export async function findFiles(paths: readonly string[]): Promise<readonly GivenFile[]> {
+  const found: GivenFile[] = []
+  for (const path of paths) {
+    const info = await stat(path).catch((cause: unknown) => {
+      throw new PlimsollError('bad-input', `${path} cannot be read.`, { cause, advice: 'Check the path.' })
+    })
+    if (!info.isDirectory()) found.push({ path, named: true })
+    else await walk(path, found)
+  }
+  return found
+}
+
+async function walk(folder: string, found: GivenFile[]): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  for (const entry of entries.toSorted((a, b) => a.name.localeCompare(b.name))) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory() && !NOT_OURS.has(entry.name)) await walk(path, found)
+    else if (entry.isFile() && SESSION_FILE.test(entry.name)) found.push({ path, named: false })
+  }
+}
+
+export interface LoadedFiles {
+  readonly recordings: readonly Recording[]
+  /** One sentence per file that gave nothing. */
+  readonly failures: readonly string[]
+  /** Files of a folder that hold something else. */
+  readonly others: number
+}
+
+/** Loads what can be loaded: one bad file does not take the others with it. */
+export async function loadFiles(
+  files: readonly GivenFile[],
+  options: LoadOptions,
+  onFile: (done: number, file: string) => void,
+): Promise<LoadedFiles> {
+  const recordings: Recording[] = []
+  const failures: string[] = []
+  let others = 0
+  for (const [done, { path, named }] of files.entries()) {
+    onFile(done, path)
+    try {
+      const loaded = await loadFile(path, options)
+      recordings.push(...namedApart(loaded.recordings))
+      if (loaded.recordings.length > 0) continue
+      if (named)
+        failures.push(...loaded.problems.slice(0, 3).map(({ line, message }) => `${path}, line ${line}: ${message}`))
+      else others++
+    } catch (error) {
+      failures.push(sentenceOf(error))
+    }
+  }
+  return { recordings, failures, others }
+}
+
+/** The only recording of a file is told by the file alone. */
+function namedApart(recordings: readonly Recording[]): readonly Recording[] {
+  if (recordings.length !== 1) return recordings
+  return recordings.map(({ name: _name, ...recording }) => recording)
+}
+
+/** How a recording becomes requests again. */
+export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOptions, 'resend'>>): Command {
+  return command
+    .addOption(
+      new Option(
+        '--resend <what>',
+        'what is sent after a compaction that the recorded client made itself: what the client kept (recorded), or the whole history (everything)',
+      )
+        .choices(['recorded', 'everything'])
+        .default(defaults.resend),
+    )
+    .addOption(
+      new Option(
+        '--thinking <what>',
+        'recorded reasoning: keep it in the history, or drop it, as clients do that never send it again',
+      )
+        .choices(['keep', 'drop'])
+        .default('keep'),
+    )
+    .addOption(
+      new Option(
+        '--parallel <how>',
+        'parallel calls that the log holds one by one: merge them into one turn as the API had them, or keep them as written',
+      )
+        .choices(['merged', 'as-written'])
+        .default('merged'),
+    )
+}
+
+/** `--html session.jsonl` would write over the session that it should read. */
+export function htmlFile(text: string): string {
+  if (/\.html?$/i.test(text)) return text
+  throw new InvalidArgumentError('The name of the page should end in .html.')
+}

@@ -1,0 +1,360 @@
+import type { PriceModel } from '../../core/price.ts'
+import type { Usage } from '../../core/usage.ts'
+
+/** What an inspection reads of a recording. Loaders' recordings fit it as they are. */
+export interface InspectSource {
+  readonly format: string
+  readonly file: string
+  readonly name?: string
+  readonly model?: string
+  readonly system?: string
+  readonly tools: readonly { readonly name: string; readonly json: string }[]
+  readonly messages: readonly InspectMessage[]
+  readonly calls: readonly InspectCall[]
+  readonly compactions: readonly { readonly beforeCall: number; readonly tokensBefore?: number }[]
+  readonly problems: readonly { readonly line: number; readonly message: string }[]
+}
+
+export interface InspectMessage {
+  readonly line: number
+  readonly parts: readonly InspectPart[]
+}
+
+export interface InspectPart {
+  readonly kind: string
+  readonly text: string
+  readonly callId?: string
+  readonly toolName?: string
+  readonly input?: unknown
+  readonly mediaBytes?: number
+}
+
+export interface InspectCall {
+  readonly index: number
+  readonly from: number
+  readonly to: number
+  readonly usage?: Usage
+  readonly outputPartial?: true
+}
+
+export interface InspectOptions {
+  readonly countText: (text: string) => number
+  /** The model's window; unknown windows draw no line. */
+  readonly window?: number
+  /** The model's list price; without one no dollars are shown. */
+  readonly price?: PriceModel
+  /** Biggest items and read-again files to name. @default 10 */
+  readonly top?: number
+  /** Tokens of one picture or document whose pixels we do not see. @default 1500 */
+  readonly mediaTokens?: number
+}
+
+/** One part of the history with its price in tokens. */
+export interface Piece {
+  readonly part: InspectPart
+  readonly line: number
+  readonly message: number
+  readonly tokens: number
+  /** In how many calls it was sent. */
+  readonly timesSent: number
+  /** The tool whose call or result it is. */
+  readonly tool: string | undefined
+  /** What the call was about: a path, a command, a pattern. */
+  readonly target: string | undefined
+}
+
+const TARGET_KEYS = [
+  'file_path',
+  'filePath',
+  'path',
+  'filename',
+  'notebook_path',
+  'command',
+  'cmd',
+  'pattern',
+  'query',
+  'url',
+  'code',
+]
+const FILE_KEYS = new Set(TARGET_KEYS.slice(0, 5))
+const MEDIA_TOKENS = 1500
+
+/** Counts every part once and finds out how often it travelled. */
+export function piecesOf(source: InspectSource, options: InspectOptions): readonly Piece[] {
+  const times = timesSent(source)
+  const callers = new Map<string, { tool: string | undefined; target: string | undefined }>()
+  const mediaTokens = options.mediaTokens ?? MEDIA_TOKENS
+  const pieces: Piece[] = []
+  // A message that a compaction kept stands in the list twice; its text is counted once.
+  const known = new Map<InspectPart, number>()
+  source.messages.forEach(({ parts, line }, message) => {
+    for (const part of parts) {
+      if (part.kind === 'call' && part.callId !== undefined) {
+        callers.set(part.callId, { tool: part.toolName, target: targetOf(part.input) })
+      }
+      const caller = part.callId === undefined ? undefined : callers.get(part.callId)
+      let tokens = known.get(part)
+      if (tokens === undefined) {
+        tokens = (part.text === '' ? 0 : options.countText(part.text)) + ((part.mediaBytes ?? 0) > 0 ? mediaTokens : 0)
+        known.set(part, tokens)
+      }
+      const tool = part.toolName ?? caller?.tool
+      pieces.push({ part, line, message, tokens, timesSent: times[message] ?? 0, tool, target: caller?.target })
+    }
+  })
+  return pieces
+}
+
+function timesSent(source: InspectSource): readonly number[] {
+  const change = new Int32Array(source.messages.length + 1)
+  for (const { from, to } of source.calls) {
+    change[from] = (change[from] ?? 0) + 1
+    change[to] = (change[to] ?? 0) - 1
+  }
+  let now = 0
+  return Array.from(change.subarray(0, source.messages.length), (step) => (now += step))
+}
+
+function targetOf(input: unknown): string | undefined {
+  if (typeof input === 'string') return input.split('\n', 1)[0]
+  if (typeof input !== 'object' || input === null) return undefined
+  const fields = input as Readonly<Record<string, unknown>>
+  for (const key of TARGET_KEYS) {
+    const value = fields[key]
+    if (typeof value === 'string' && value !== '') return value.split('\n', 1)[0]
+    if (Array.isArray(value) && value.every((word) => typeof word === 'string')) return value.join(' ')
+  }
+  return undefined
+}
+
+/** The file that a call reads, if its arguments name one and it does not write. */
+export function fileRead(part: InspectPart): string | undefined {
+  if (part.kind !== 'call' || typeof part.input !== 'object' || part.input === null) return undefined
+  const fields = part.input as Readonly<Record<string, unknown>>
+  const writes = ['new_string', 'newString', 'new_text', 'content', 'file_text', 'edits', 'patch'].some(
+    (key) => key in fields,
+  )
+  if (writes) return undefined
+  for (const key of FILE_KEYS) if (typeof fields[key] === 'string') return fields[key]
+  return undefined
+}
+
+/** Tokens of one sort of content. */
+export interface Slice {
+  /** `system`, `tools`, `unrecorded`, `user`, `assistant`, `reasoning`, `calls`, `media`, `other`, or `results`. */
+  readonly kind: string
+  /** For results: the tool. */
+  readonly tool?: string
+  readonly items: number
+  /** Each item once. */
+  readonly tokens: number
+  /** Each item as often as it was sent. */
+  readonly sentTokens: number
+}
+
+const KIND: Readonly<Record<string, string>> = {
+  instruction: 'system',
+  user: 'user',
+  assistant: 'assistant',
+  reasoning: 'reasoning',
+  call: 'calls',
+  result: 'results',
+  media: 'media',
+}
+
+/** What an inspection calls a kind of content. */
+const contentKind = (kind: string): string => KIND[kind] ?? 'other'
+
+/** Where the tokens went, largest first. */
+export function slicesOf(
+  source: InspectSource,
+  pieces: readonly Piece[],
+  unrecorded: Unrecorded,
+  options: InspectOptions,
+): readonly Slice[] {
+  const slices = new Map<string, { kind: string; tool?: string; items: number; tokens: number; sentTokens: number }>()
+  const add = (kind: string, tool: string | undefined, tokens: number, times: number) => {
+    const key = tool === undefined ? kind : `${kind} ${tool}`
+    let slice = slices.get(key)
+    if (slice === undefined) {
+      slice = { kind, items: 0, tokens: 0, sentTokens: 0, tool }
+      slices.set(key, slice)
+    }
+    slice.items++
+    slice.tokens += tokens
+    slice.sentTokens += tokens * times
+  }
+  const calls = source.calls.length
+  if (source.system !== undefined) add('system', undefined, options.countText(source.system), calls)
+  for (const tool of source.tools) add('tools', undefined, options.countText(tool.json), calls)
+  if (unrecorded.sentTokens > 0) slices.set('unrecorded', { kind: 'unrecorded', items: 1, ...unrecorded })
+  for (const { part, tokens, timesSent, tool } of distinct(pieces)) {
+    const kind = contentKind(part.kind)
+    add(kind, kind === 'results' ? (tool ?? 'unknown tool') : undefined, tokens, timesSent)
+  }
+  return [...slices.values()]
+    .map((slice) => ({ ...slice, tokens: Math.round(slice.tokens), sentTokens: Math.round(slice.sentTokens) }))
+    .sort((a, b) => b.sentTokens - a.sentTokens || b.tokens - a.tokens)
+}
+
+/** A part that a compaction kept appears twice in the history; it is one item that was sent in both stretches. */
+export function distinct(pieces: readonly Piece[]): readonly Piece[] {
+  const byPart = new Map<Piece['part'], Piece>()
+  for (const piece of pieces) {
+    const known = byPart.get(piece.part)
+    byPart.set(piece.part, known === undefined ? piece : { ...known, timesSent: known.timesSent + piece.timesSent })
+  }
+  return [...byPart.values()]
+}
+
+export interface GrowthPoint {
+  readonly call: number
+  /** Counted from the recording, with what the recording does not show. */
+  readonly load: number
+  /** What the provider reported for the same request. */
+  readonly reported?: number
+}
+
+export interface Growth {
+  readonly points: readonly GrowthPoint[]
+  /** Calls before which the recorded client compacted. */
+  readonly compactedBefore: readonly number[]
+  readonly peak: number
+  readonly peakCall: number
+  /** System prompt, tools, older history: what the provider counts and the file does not have. */
+  readonly unrecorded: Unrecorded
+  /** Reported ÷ counted growth, the median over calls; 1 means that the counting is right. Absent without usage. */
+  readonly ratio?: number
+}
+
+export interface Unrecorded {
+  /** In each call, at least. */
+  readonly tokens: number
+  readonly sentTokens: number
+}
+
+export function growthOf(source: InspectSource, pieces: readonly Piece[], options: InspectOptions): Growth {
+  const before = new Float64Array(source.messages.length + 1)
+  for (const piece of pieces) before[piece.message + 1] = (before[piece.message + 1] ?? 0) + piece.tokens
+  for (let i = 1; i < before.length; i++) before[i] = (before[i] ?? 0) + (before[i - 1] ?? 0)
+  let head = source.system === undefined ? 0 : options.countText(source.system)
+  for (const tool of source.tools) head += options.countText(tool.json)
+  const counted = source.calls.map(({ from, to }) => head + (before[to] ?? 0) - (before[from] ?? 0))
+  const unrecorded = unrecordedOf(source, counted)
+  const points = source.calls.map((call, index): GrowthPoint => {
+    const load = Math.round((counted[index] ?? 0) + (unrecorded[index] ?? 0))
+    return { call: index, load, reported: call.usage?.input }
+  })
+  let peak = 0
+  let peakCall = 0
+  for (const { call, load, reported = load } of points) {
+    if (reported <= peak) continue
+    peak = reported
+    peakCall = call
+  }
+  const ratio = ratioOf(source, counted)
+  return {
+    points,
+    compactedBefore: source.compactions.map(({ beforeCall }) => beforeCall),
+    peak,
+    peakCall,
+    unrecorded: {
+      tokens: Math.min(...(unrecorded.length > 0 ? unrecorded : [0])),
+      sentTokens: unrecorded.reduce((sum, tokens) => sum + tokens, 0),
+    },
+    ratio,
+  }
+}
+
+/**
+ * Per call. The first call of each stretch shows it best: little history, so little error of counting. A session that goes on
+ * from another file has that one's history in it until it is compacted.
+ */
+function unrecordedOf(source: InspectSource, counted: readonly number[]): readonly number[] {
+  const byStretch = new Map<number, number>()
+  source.calls.forEach(({ from, usage }, index) => {
+    if (usage === undefined || usage.input === 0 || byStretch.has(from)) return
+    byStretch.set(from, Math.max(0, Math.round(usage.input - (counted[index] ?? 0))))
+  })
+  return source.calls.map(({ from }) => byStretch.get(from) ?? 0)
+}
+
+// Below this the growth is mostly overhead of the wire and says nothing about the counting of text.
+const TELLING_GROWTH = 500
+
+function ratioOf(source: InspectSource, counted: readonly number[]): number | undefined {
+  const ratios: number[] = []
+  for (let i = 1; i < source.calls.length; i++) {
+    const [last, next] = [source.calls[i - 1], source.calls[i]]
+    if (last?.usage === undefined || next?.usage === undefined || last.from !== next.from) continue
+    const estimate = (counted[i] ?? 0) - (counted[i - 1] ?? 0)
+    const real = next.usage.input - last.usage.input
+    if (estimate >= TELLING_GROWTH && real > 0) ratios.push(real / estimate)
+  }
+  ratios.sort((a, b) => a - b)
+  return ratios[ratios.length >> 1]
+}
+
+/** One sort of content in each call's prompt. */
+export interface CompositionLayer {
+  readonly kind: string
+  /** For results: the tool. */
+  readonly tool?: string
+  /** By call. */
+  readonly tokens: readonly number[]
+}
+
+/** Results of so many tools have a layer of their own; those of the others share one. */
+const MOST_TOOLS = 6
+
+/** What each prompt was made of, as far as the recording shows it; `unrecorded` is the rest of its load. */
+export function compositionOf(
+  source: InspectSource,
+  pieces: readonly Piece[],
+  points: readonly GrowthPoint[],
+  options: InspectOptions,
+): readonly CompositionLayer[] {
+  const layers = new Map<string, { kind: string; tool?: string; before: Float64Array }>()
+  const named = largestTools(pieces)
+  for (const { part, tool = UNKNOWN, message, tokens } of pieces) {
+    const kind = contentKind(part.kind)
+    const own = kind === 'results' && named.has(tool) ? { tool } : {}
+    const key = JSON.stringify([kind, own.tool])
+    let layer = layers.get(key)
+    if (layer === undefined)
+      layers.set(key, (layer = { kind, ...own, before: new Float64Array(source.messages.length + 1) }))
+    layer.before[message + 1]! += tokens
+  }
+  const counted = Array.from(layers.values(), ({ before, ...layer }): CompositionLayer => {
+    for (let i = 1; i < before.length; i++) before[i]! += before[i - 1]!
+    return { ...layer, tokens: source.calls.map(({ from, to }) => Math.round(before[to]! - before[from]!)) }
+  })
+  const fixed = (kind: string, texts: readonly string[]): readonly CompositionLayer[] => {
+    const tokens = Math.round(texts.reduce((sum, text) => sum + options.countText(text), 0))
+    return tokens === 0 ? [] : [{ kind, tokens: points.map(() => tokens) }]
+  }
+  const all = [
+    ...fixed('system', source.system === undefined ? [] : [source.system]),
+    ...fixed(
+      'tools',
+      source.tools.map(({ json }) => json),
+    ),
+    ...counted,
+  ]
+  const rest = points.map(({ load }, call) => {
+    const known = all.reduce((sum, { tokens }) => sum + tokens[call]!, 0)
+    // A few tokens are what rounding leaves.
+    return load - known > all.length ? load - known : 0
+  })
+  return rest.some((tokens) => tokens > 0) ? [{ kind: 'unrecorded', tokens: rest }, ...all] : all
+}
+
+const UNKNOWN = 'unknown tool'
+
+function largestTools(pieces: readonly Piece[]): ReadonlySet<string> {
+  const sent = new Map<string, number>()
+  for (const { part, tool = UNKNOWN, tokens, timesSent } of pieces)
+    if (part.kind === 'result') sent.set(tool, (sent.get(tool) ?? 0) + tokens * timesSent)
+  const largest = [...sent].sort((a, b) => b[1] - a[1]).slice(0, MOST_TOOLS)
+  return new Set(largest.map(([tool]) => tool))
+}

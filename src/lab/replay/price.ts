@@ -1,0 +1,180 @@
+import type { Conversation } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import { costOfUsage, type PriceModel, simulateUsage } from '../../core/price.ts'
+import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
+import { readableText, RecallIndex, RecallTally, type ReplaySource } from './recall.ts'
+
+/** A decoded view as the measures need it. */
+export interface ConversationView {
+  readonly pieces: readonly SentPiece[]
+  readonly texts: readonly string[]
+}
+
+/** Tools and head first, as providers cache them; then the history item by item. */
+export function conversationView(
+  conversation: Conversation,
+  tokensOf: (item: Item) => number,
+  countText: (text: string) => number,
+): ConversationView {
+  const items = [...conversation.head, ...conversation.items]
+  const tools = conversation.tools.map((tool): SentPiece => ({ text: tool.text, tokens: countText(tool.text) }))
+  return {
+    pieces: [...tools, ...items.map((item): SentPiece => ({ text: item.text, tokens: tokensOf(item) }))],
+    texts: items.map(readableText),
+  }
+}
+
+/** A piece of a request in the order it was sent: the head, then each message. Equal texts are equal bytes on the wire. */
+export interface SentPiece {
+  readonly text: string
+  readonly tokens: number
+}
+
+export interface SentRequest {
+  readonly pieces: readonly SentPiece[]
+  readonly outputTokens: number
+  /** Milliseconds; without it the cache counts as warm. */
+  readonly at?: number
+  /** A summarizer's request has a prefix of its own, and leaves the session's cache as it is. @default 'turn' */
+  readonly purpose?: 'turn' | 'summary'
+}
+
+export interface SessionPrice {
+  readonly usage: Usage
+  readonly costUsd: number
+  /** The part of it that is input: what a context manager can change. */
+  readonly inputCostUsd: number
+  /** Cached share of all prompt tokens. */
+  readonly cacheHitRate: number
+  readonly peakTokens: number
+}
+
+/** Prices a session call by call: what the request shares with the one before it is read from the cache, the rest is written. */
+export class SessionPricer {
+  readonly #price: PriceModel
+  #previous: readonly SentPiece[] = []
+  #previousAt: number | undefined
+  #usage = NO_USAGE
+  #cost = 0
+  #inputCost = 0
+  #peak = 0
+
+  constructor(price: PriceModel) {
+    this.#price = price
+  }
+
+  /** Usage that the provider would report for this request. */
+  add(request: SentRequest): Usage {
+    const { pieces, outputTokens, at, purpose = 'turn' } = request
+    let tokens = 0
+    for (const piece of pieces) tokens += piece.tokens
+    const elapsedMs = at === undefined || this.#previousAt === undefined ? 0 : Math.max(0, at - this.#previousAt)
+    const commonPrefixTokens = commonPrefix(this.#previous, pieces)
+    const usage = simulateUsage(
+      { tokens, commonPrefixTokens, outputTokens, elapsedSeconds: elapsedMs / 1000 },
+      this.#price,
+    )
+    this.#usage = addUsage(this.#usage, usage)
+    this.#cost += costOfUsage(usage, this.#price)
+    this.#inputCost += costOfUsage({ ...usage, output: 0 }, this.#price)
+    if (purpose === 'turn') {
+      this.#peak = Math.max(this.#peak, tokens)
+      this.#previous = pieces
+      this.#previousAt = at
+    }
+    return usage
+  }
+
+  total(): SessionPrice {
+    const usage = this.#usage
+    return {
+      usage,
+      costUsd: this.#cost,
+      inputCostUsd: this.#inputCost,
+      cacheHitRate: usage.input === 0 ? 0 : usage.cacheRead / usage.input,
+      peakTokens: this.#peak,
+    }
+  }
+}
+
+/** Tokens of the pieces that both requests begin with. A piece that differs ends it: caches work on whole blocks. */
+export function commonPrefix(previous: readonly SentPiece[], next: readonly SentPiece[]): number {
+  let tokens = 0
+  for (let i = 0; i < next.length && i < previous.length; i++) {
+    const [a, b] = [previous[i] as SentPiece, next[i] as SentPiece]
+    if (a !== b && a.text !== b.text) break
+    tokens += b.tokens
+  }
+  return tokens
+}
+
+export interface ReplayMeterOptions {
+  readonly price: PriceModel
+  /** Tokens of a text, as the price of both the managed and the unmanaged session is counted. */
+  readonly countText: (text: string) => number
+}
+
+/** What left for one call of the recording. */
+export interface ReplayedCall {
+  /** In order; what shares its beginning with the call before is read from the cache. */
+  readonly pieces: readonly SentPiece[]
+  /** What the model could read in it, arguments of calls as `readableText` gives them. */
+  readonly texts: Iterable<string>
+  /** What the view's handles lead to, if a tool in the request can open them. */
+  readonly reachable?: Iterable<string>
+  /** Declarations of the client's own tools: sending everything sends them as well. */
+  readonly tools?: readonly SentPiece[]
+  /** The engine refused the request with an error: nothing was sent, so it has no price and no model read it. */
+  readonly refused?: boolean
+}
+
+export interface ReplayReport {
+  readonly quoteRecall: number
+  readonly nameRecall: number
+  readonly recoverableRecall: number
+  readonly costUsd: number
+  readonly unmanagedCostUsd: number
+  readonly cacheHitRate: number
+}
+
+/** Measures a session that is replayed call by call: recall and price, beside the price of sending everything. */
+export class ReplayMeter {
+  readonly #source: ReplaySource
+  readonly #index: RecallIndex
+  readonly #tally = new RecallTally()
+  readonly #managed: SessionPricer
+  readonly #unmanaged: SessionPricer
+  readonly #original: readonly SentPiece[]
+
+  constructor(source: ReplaySource, { price, countText }: ReplayMeterOptions) {
+    this.#source = source
+    this.#index = new RecallIndex(source)
+    this.#managed = new SessionPricer(price)
+    this.#unmanaged = new SessionPricer(price)
+    const pieces = source.messages.map(({ parts }): SentPiece => {
+      const text = parts.map((part) => part.text).join('\n')
+      return { text, tokens: parts.reduce((sum, part) => sum + countText(part.text), 0) }
+    })
+    const head = source.system
+    this.#original = head === undefined ? pieces : [{ text: head, tokens: countText(head) }, ...pieces]
+  }
+
+  add(call: number, { pieces, texts, reachable, tools = [], refused = false }: ReplayedCall): void {
+    const recorded = this.#source.calls[call]
+    if (recorded === undefined) return
+    const view = this.#index.view(refused ? [] : texts)
+    this.#tally.add(this.#index, call, view, reachable === undefined ? undefined : this.#index.view(reachable))
+    // What the model writes costs the same under any policy.
+    const rest = { outputTokens: 0, at: recorded.at }
+    if (!refused) this.#managed.add({ pieces, ...rest })
+    const headPieces = this.#source.system === undefined ? 0 : 1
+    this.#unmanaged.add({ pieces: [...tools, ...this.#original.slice(0, headPieces + recorded.to)], ...rest })
+  }
+
+  report(): ReplayReport {
+    const { quoteRecall, nameRecall, recoverableRecall } = this.#tally.total()
+    const { costUsd, cacheHitRate } = this.#managed.total()
+    const unmanagedCostUsd = this.#unmanaged.total().costUsd
+    return { quoteRecall, nameRecall, recoverableRecall, costUsd, unmanagedCostUsd, cacheHitRate }
+  }
+}

@@ -1,0 +1,484 @@
+import { createHash } from 'node:crypto'
+import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
+import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
+import { changeEnvelope } from '../../core/edits.ts'
+import { insertedTexts } from '../../core/epochs.ts'
+import { type ErrorCode, isPlimsollError, type PlimsollError } from '../../core/errors.ts'
+import type { PlimsollEvent } from '../../core/events.ts'
+import type { Item } from '../../core/item.ts'
+import type { Policy } from '../../core/policy.ts'
+import type { Epoch } from '../../core/records.ts'
+import type { Limit, Thresholds, VerdictKind } from '../../core/target.ts'
+import type { Usage } from '../../core/usage.ts'
+import { partOf } from '../../dashboard/session-log.ts'
+import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
+import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
+import { memoryStore } from '../../drivers/sessions/memory.ts'
+import { createTokenizers, type Tokenizers } from '../../drivers/tokenizers/index.ts'
+import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
+import { codecs, framingOfWire } from '../../formats/registry.ts'
+import { createMeter, type Meter } from '../../meter/index.ts'
+import type { Catalogue } from '../../ports/catalogue.ts'
+import type { RecordedCall, Recording } from '../transcripts/recording.ts'
+import { type Compaction, type Handover, HandoverTally } from './handover.ts'
+import { conversationView, type ConversationView, ReplayMeter, type SentPiece } from './price.ts'
+import { readableText } from './recall.ts'
+
+export interface ReplayOptions {
+  readonly window: number
+  readonly policy: string | Policy
+  /** Models with their prices. @default those of the package */
+  readonly catalogue?: Catalogue
+  /** Prices and tokenizer. @default the recording's own, else claude-sonnet-4-5 */
+  readonly model?: string
+  /** Tokens held back for the answer; recordings do not tell what their client asked for. @default 1024 */
+  readonly reserve?: number
+  /** Declares `recall` as a proxy would: at once where it is cheap, else as soon as something is taken out. @default true */
+  readonly readers?: boolean
+  /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
+  readonly clock?: boolean
+  /**
+   * What the provider would have counted: so many times the tokens of a public vocabulary. Requests above the window by that count are
+   * overflows. @default the least that the meter says it may be, against the limit
+   */
+  readonly reference?: number
+  /** Each answer reports the reference's count, as providers do. @default false */
+  readonly reportsUsage?: boolean
+  readonly onCall?: (step: ReplayedStep) => void
+  /** Each compaction with what it covered and what it put in. */
+  readonly onCompaction?: (compaction: Compaction & { readonly call: number }) => void
+}
+
+export interface ReplayedStep {
+  readonly call: number
+  readonly load: number
+  readonly limit: number
+  /** Absent when the engine refused the request, like the parts. */
+  readonly thresholds?: Thresholds
+  /** Tokens of the prompt by what they are; they add up to the load. */
+  readonly parts?: Readonly<Record<string, number>>
+  readonly epoch?: string
+  /** Absent when the engine refused the request. */
+  readonly verdict?: VerdictKind
+  readonly overflow: boolean
+  readonly invalid: boolean
+  /** Why the engine refused the request. */
+  readonly error?: string
+}
+
+/** One object per file and policy, as `replay --json` prints it. */
+export interface ReplayResult {
+  readonly file: string
+  readonly format: string
+  readonly policy: string
+  readonly window: number
+  readonly limit: number
+  readonly calls: number
+  readonly messages: number
+  /** Requests that left above their limit in tokens or bytes, and calls that died of anything but the typed refusal. */
+  readonly overflows: number
+  /** Requests that left although they may be above it, by the upper bound of the count: nothing was left to reduce, and the provider decides. */
+  readonly doubtful: number
+  readonly invalid: number
+  readonly lost: number
+  /** Calls that no reduction could make fit: the caller gets an error that names the largest parts, and nothing is sent. */
+  readonly refused: number
+  /** Upper bound of instructions and tools, which no policy may cut; of the call with the most. */
+  readonly fixedLoad: number
+  readonly epochs: number
+  /** Always 0: a replay has no model that could summarise. */
+  readonly summarizerCalls: number
+  readonly peakLoad: number
+  readonly quoteRecall: number
+  readonly nameRecall: number
+  readonly recoverableRecall: number
+  /** What compactions left for the next call. */
+  readonly handover: Handover
+  readonly costUsd: number
+  readonly unmanagedCostUsd: number
+  readonly cacheHitRate: number
+  /** Hash over the bytes of all requests that left: two runs of the same recording give the same. */
+  readonly requestsHash: string
+  readonly ms: number
+}
+
+/** A replayed session, with everything that happened on the way. */
+export interface ReplayedSession {
+  readonly result: ReplayResult
+  readonly model: string | undefined
+  readonly steps: readonly ReplayedStep[]
+  readonly epochs: readonly ReplayedEpoch[]
+  readonly offloads: readonly (EventOf<'item-offloaded'> & { readonly call: number })[]
+}
+
+type EventOf<Type extends PlimsollEvent['type']> = Extract<PlimsollEvent, { type: Type }>
+
+/** With the call in which it happened, and what the log says of it. */
+export interface ReplayedEpoch extends EventOf<'epoch-declared'> {
+  readonly call: number
+  readonly edits: Epoch['edits']
+}
+
+const DEFAULT_MODEL = 'claude-sonnet-4-5'
+
+/** Re-runs a recorded session call by call under a policy. The engine sees only the past; the measures see the answer. */
+export async function replaySession(recording: Recording, options: ReplayOptions): Promise<ReplayedSession> {
+  const startedAt = performance.now()
+  const replay = new Replay(recording, options)
+  await replay.open()
+  const steps: ReplayedStep[] = []
+  for (const call of recording.calls) {
+    const step = await replay.call(call)
+    steps.push(step)
+    options.onCall?.(step)
+  }
+  const { epochs, lost } = await replay.close()
+  const { file, name, format, messages } = recording
+  const result: ReplayResult = {
+    file: name === undefined ? file : `${file}#${name}`,
+    format,
+    policy: typeof options.policy === 'string' ? options.policy : options.policy.name,
+    window: options.window,
+    limit: replay.limit,
+    calls: steps.length,
+    messages: messages.length,
+    overflows: steps.filter(({ overflow }) => overflow).length,
+    invalid: steps.filter(({ invalid }) => invalid).length,
+    lost,
+    refused: replay.refused,
+    epochs: steps.filter(({ epoch }) => epoch !== undefined).length,
+    summarizerCalls: 0,
+    ...replay.measured(),
+    requestsHash: replay.sent.digest('hex'),
+    ms: Math.round(performance.now() - startedAt),
+  }
+  return { result, model: options.model ?? recording.model, steps, epochs, offloads: replay.offloads }
+}
+
+/** One recording on its way through an engine of its own. */
+class Replay {
+  readonly sent = createHash('sha256')
+  readonly offloads: ReplayedSession['offloads'][number][] = []
+  limit = 0
+  refused = 0
+  readonly #options: ReplayOptions
+  readonly #reserve: number
+  readonly #codec: Codec
+  readonly #model: string
+  readonly #tokenizers = createTokenizers()
+  readonly #counter: Meter
+  /** With vocabularies, where an estimate leaves it open whether a request fits. */
+  readonly #exact: Meter
+  readonly #meter: ReplayMeter
+  readonly #store = memoryStore()
+  readonly #plimsoll: Plimsoll
+  readonly #session: ReturnType<Plimsoll['session']>
+  readonly #decode: Readonly<Record<'original' | 'asked' | 'view', (text: string) => Conversation>>
+  readonly #tokensOf: (item: Item) => number
+  readonly #handover = new HandoverTally()
+  readonly #declaredEpochs: (EventOf<'epoch-declared'> & { readonly call: number })[] = []
+  /** Texts that compactions put in. */
+  readonly #inserted = new Set<string>()
+  #reference: ReferenceTokens | undefined
+  #call = 0
+  // Peak and overflows come from one count of what leaves, not from the engine's word.
+  #peakLoad = 0
+  #fixedLoad = 0
+  #doubtful = 0
+  #lastTakenIn: Conversation | undefined
+  /** Tools of ours that the requests so far had, as a proxy would remember. */
+  #declaredTools: readonly string[] | undefined
+
+  constructor(recording: Recording, options: ReplayOptions) {
+    const { policy, reserve = 1_024, catalogue = bundledCatalogue() } = options
+    this.#options = options
+    this.#reserve = reserve
+    this.#codec = codecs.get(recording.wire)!
+    this.#model = options.model ?? recording.model ?? DEFAULT_MODEL
+    this.#counter = createMeter({ catalogue, framingOf: framingOfWire })
+    this.#exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: this.#tokenizers.get })
+    const price = catalogue.resolve(this.#model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
+    const source = options.clock === true ? recording : withoutClock(recording)
+    this.#meter = new ReplayMeter(source, { price, countText: (text) => this.#countText(text) })
+    const secret = Buffer.alloc(32, 1)
+    this.#plimsoll = createPlimsoll({
+      policy,
+      store: this.#store,
+      artifacts: memoryArtifacts({ secret }),
+      secret,
+      catalogue,
+      onEvent: (event) => {
+        if (event.type === 'epoch-declared') this.#declaredEpochs.push({ ...event, call: this.#call })
+        else if (event.type === 'item-offloaded') this.offloads.push({ ...event, call: this.#call })
+      },
+    })
+    this.#session = this.#plimsoll.session({ id: 'replay' })
+    const decoder = () => growingDecoder(this.#codec)
+    this.#decode = { original: decoder(), asked: decoder(), view: decoder() }
+    this.#tokensOf = onceEach((item: Item) => this.#counter.countItem(this.#model, item).tokens)
+  }
+
+  async open(): Promise<void> {
+    const { reference } = this.#options
+    if (reference !== undefined) this.#reference = await referenceTokens(this.#tokenizers, reference)
+  }
+
+  async call(call: RecordedCall): Promise<ReplayedStep> {
+    this.#call = call.index
+    const original = this.#decode.original(call.body())
+    const body = requestOf(this.#codec, original, this.#reserve)
+    const asked = this.#decode.asked(body)
+    const fixed = this.#counter.measure(this.#model, fixedParts(asked), 0)
+    this.#fixedLoad = Math.max(this.#fixedLoad, Math.ceil(fixed.count.high))
+    const tools = original.tools.map(({ text }) => ({ text, tokens: this.#countText(text) }))
+    try {
+      return await this.#send(call, body, asked, tools)
+    } catch (error) {
+      if (!isPlimsollError(error)) throw error
+      return this.#refusal(error, call, tools)
+    }
+  }
+
+  async #send(
+    call: RecordedCall,
+    body: string,
+    asked: Conversation,
+    tools: readonly SentPiece[],
+  ): Promise<ReplayedStep> {
+    const { window, readers = true, reportsUsage = false, onCompaction } = this.#options
+    const turn = await this.#session.prepare({
+      format: this.#codec.format,
+      body,
+      conversation: asked,
+      targets: [{ model: this.#model, window, maxOutputTokens: this.#reserve }],
+      tools: readers ? { tools: [COMPACT_READER], declared: this.#declaredTools } : undefined,
+    })
+    this.#declaredTools = turn.declared
+    this.limit = turn.limit.tokens
+    // What was refused was never sent and is the client's alone; only what was taken in can be lost.
+    this.#lastTakenIn = asked
+    const view = this.#decode.view(turn.text)
+    this.sent.update(turn.text)
+    if (this.#reference !== undefined && reportsUsage)
+      await this.#session.record({ turn: turn.id, usage: usageOf(this.#reference, view, call) })
+    const overflow = await this.#isTooLarge(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
+    const counted = conversationView(view, this.#tokensOf, (text) => this.#countText(text))
+    const reachable = readers ? asked.items.map(readableText) : undefined
+    this.#meter.add(call.index, { ...counted, reachable, tools })
+    const { newEpoch, thresholds, untouched } = turn.report
+    const epoch = newEpoch && (await this.#epochs()).get(newEpoch.id)
+    if (epoch !== undefined) {
+      const compaction = { before: asked.items, after: view.items, inserted: insertedTexts(epoch) }
+      this.#handover.add(compaction)
+      for (const text of compaction.inserted) this.#inserted.add(text)
+      onCompaction?.({ ...compaction, call: call.index })
+    }
+    const load = turn.load.count.high
+    return {
+      call: call.index,
+      load,
+      limit: this.limit,
+      thresholds,
+      parts: partsOf(view, counted, { load, records: this.#inserted }),
+      verdict: turn.verdict.kind,
+      overflow,
+      invalid: !untouched && breaksNewRule(this.#codec, view, asked),
+      epoch: newEpoch?.id,
+    }
+  }
+
+  #refusal(error: PlimsollError, { index }: RecordedCall, tools: readonly SentPiece[]): ReplayedStep {
+    const fate = fateOf(error)
+    const { needed, limit } = error.fields
+    if (typeof limit === 'number') this.limit = limit
+    if (fate === 'refused') this.refused++
+    this.#meter.add(index, { pieces: [], texts: [], tools, refused: fate === 'refused' })
+    return {
+      call: index,
+      load: typeof needed === 'number' ? needed : 0,
+      limit: this.limit,
+      overflow: fate === 'died',
+      invalid: fate === 'invalid',
+      error: error.message,
+    }
+  }
+
+  async #isTooLarge(view: Conversation, bytes: number, limit: Limit): Promise<boolean> {
+    let { count } = this.#counter.measure(this.#model, view, bytes)
+    if (count.high > limit.tokens) {
+      await this.#tokenizers.load(this.#counter.familyOf(this.#model))
+      count = this.#exact.measure(this.#model, view, bytes).count
+    }
+    this.#peakLoad = Math.max(this.#peakLoad, Math.round(count.tokens))
+    const isOver =
+      this.#reference === undefined
+        ? count.low > limit.tokens
+        : this.#reference.request(view) > this.#options.window - this.#reserve
+    if (!isOver && count.high > limit.tokens) this.#doubtful++
+    return isOver || bytes > limit.bytes
+  }
+
+  measured() {
+    const [peakLoad, fixedLoad, doubtful] = [this.#peakLoad, this.#fixedLoad, this.#doubtful]
+    return { ...this.#meter.report(), handover: this.#handover.total(), peakLoad, fixedLoad, doubtful }
+  }
+
+  async close(): Promise<{ readonly epochs: readonly ReplayedEpoch[]; readonly lost: number }> {
+    const found = await this.#epochs()
+    const epochs = this.#declaredEpochs.map((event) => ({ ...event, edits: found.get(event.epoch)?.edits ?? [] }))
+    const lost = this.#lastTakenIn === undefined ? 0 : await lostItems(this.#store, this.#codec, this.#lastTakenIn)
+    await this.#plimsoll.close()
+    return { epochs, lost }
+  }
+
+  #countText(text: string): number {
+    return this.#counter.countText(this.#model, text).tokens
+  }
+
+  async #epochs(): Promise<ReadonlyMap<string, Epoch>> {
+    const log = await this.#session.audit()
+    return new Map(log.flatMap((entry): [string, Epoch][] => (entry.type === 'epoch' ? [[entry.id, entry]] : [])))
+  }
+}
+
+/** As a provider reports it that counts by the reference; the recorded answer is what it wrote. */
+function usageOf(reference: ReferenceTokens, view: Conversation, { response }: RecordedCall): Usage {
+  const output = reference.answer(response.parts)
+  return { input: reference.request(view), cacheRead: 0, cacheWrite: 0, output, reasoning: 0 }
+}
+
+/** The body as the client would send it, with the reserve as its output cap. */
+function requestOf(codec: Codec, conversation: Conversation, reserve: number): string {
+  if (conversation.settings.maxOutputTokens === undefined) return codec.encode(conversation).text
+  return codec.encode(changeEnvelope(conversation, { maxOutputTokens: reserve })).text
+}
+
+/** Each body is read from where it parts from the one before, and keeps the items that both begin with. */
+function growingDecoder(codec: Codec): (text: string) => Conversation {
+  let before: Conversation | undefined
+  return (text) => (before = codec.incremental?.decode(text, before) ?? codec.decode(text))
+}
+
+/** Items are immutable and come again in every later body. */
+function onceEach<T extends object>(of: (value: T) => number): (value: T) => number {
+  const known = new WeakMap<T, number>()
+  return (value) => {
+    const found = known.get(value) ?? of(value)
+    known.set(value, found)
+    return found
+  }
+}
+
+/** What stands in every view: the head, the tools, and instructions inside the history. */
+const fixedParts = (conversation: Conversation): Conversation => ({
+  ...conversation,
+  items: conversation.items.filter(({ kind }) => kind === 'instruction'),
+})
+
+function breaksNewRule(codec: Codec, sent: Conversation, original: Conversation): boolean {
+  const broken = codec.check(codec.fields(sent))
+  if (broken.length === 0) return false
+  const before = new Set(codec.check(codec.fields(original)).map((violation) => violation.rule))
+  return broken.some((violation) => !before.has(violation.rule))
+}
+
+/** Items of the transcript whose exact fragment the archive does not hold. */
+async function lostItems(
+  store: ReturnType<typeof memoryStore>,
+  codec: Codec,
+  conversation: Conversation,
+): Promise<number> {
+  const archived = new Set<string>()
+  for await (const { record } of store.read('local', 'replay'))
+    if (record.type === 'item-seen') archived.add(record.fragment)
+  const isKept = (text: string): boolean => text === '' || archived.has(text)
+  return conversation.items.filter((item) => !isKept(codec.fragment(conversation, item))).length
+}
+
+const withoutClock = (recording: Recording): Recording => ({
+  ...recording,
+  calls: recording.calls.map((call) => ({ ...call, at: undefined })),
+})
+
+/** What became of a call that ended in an error: only a refusal with numbers is an answer that the engine may give. */
+type Fate = 'refused' | 'invalid' | 'died'
+
+/** Errors that say what does not fit, or what is spent. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'overflow',
+  'fixed-overhead',
+  'limit-not-positive',
+  'budget-exceeded',
+])
+
+export function fateOf({ code }: PlimsollError): Fate {
+  if (code === 'invalid-request') return 'invalid'
+  return REFUSALS.has(code) ? 'refused' : 'died'
+}
+
+interface PartsOptions {
+  /** What the parts add up to. */
+  readonly load: number
+  /** Texts that compactions put in. */
+  readonly records: ReadonlySet<string>
+}
+
+/** Tokens of a request by what they are, under the names that the dashboard uses. `pieces`: tools, head and history, counted. */
+function partsOf(
+  view: Conversation,
+  { pieces }: Pick<ConversationView, 'pieces'>,
+  { load, records }: PartsOptions,
+): Readonly<Record<string, number>> {
+  const sums = new Map<string, number>()
+  const fixed = view.tools.length + view.head.length
+  pieces.forEach(({ tokens }, place) => {
+    const item = view.items[place - fixed]
+    const part = item === undefined ? 'instructions and tools' : records.has(item.text) ? 'record' : partOf(item)
+    sums.set(part, (sums.get(part) ?? 0) + tokens)
+  })
+  const all = [...sums.values()].reduce((sum, size) => sum + size, 0)
+  return Object.fromEntries(Array.from(sums, ([part, size]) => [part, all === 0 ? 0 : (size / all) * load]))
+}
+
+/** Around a message, by the vocabulary's own vendor. */
+const PER_MESSAGE = 4
+
+interface ReferenceTokens {
+  request(view: Conversation): number
+  /** An answer, as it is counted when it comes back in the next request. */
+  answer(parts: readonly Pick<Item, 'text' | 'toolName'>[]): number
+}
+
+/**
+ * A provider that counts `times` as much as a public vocabulary does: what requests really hold is then known, and the engine, which has an
+ * opinion of its own about the model, is not told.
+ */
+async function referenceTokens(tokenizers: Tokenizers, times: number): Promise<ReferenceTokens> {
+  if (!(await tokenizers.load('o200k'))) throw new Error('The vocabulary o200k is not installed.')
+  const vocabulary = tokenizers.get('o200k')!
+  const items = new WeakMap<Item, number>()
+  const texts = new Map<string, number>()
+  const ofText = (text: string): number => {
+    const known = texts.get(text) ?? vocabulary.count(text).tokens
+    texts.set(text, known)
+    return known
+  }
+  const ofPart = ({ text, toolName = '' }: Pick<Item, 'text' | 'toolName'>): number =>
+    vocabulary.count(text).tokens + vocabulary.count(toolName).tokens
+  const ofItem = (item: Item): number => {
+    const known = items.get(item) ?? ofPart(item)
+    items.set(item, known)
+    return known
+  }
+  return {
+    answer: (parts) => Math.round(parts.reduce((sum, part) => sum + ofPart(part), 0) * times),
+    request({ head, items: history, tools }) {
+      const messages = new Set(history.map(({ message }) => message)).size
+      const raw =
+        [...head, ...history].reduce((sum, item) => sum + ofItem(item), 0) +
+        tools.reduce((sum, { text }) => sum + ofText(text), 0)
+      return Math.round((raw + PER_MESSAGE * messages) * times)
+    },
+  }
+}

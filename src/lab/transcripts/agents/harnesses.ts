@@ -1,0 +1,251 @@
+import { type Fields, isRecord, listOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { RecordingBuilder } from '../builder.ts'
+import { addChatMessage, chatTools } from '../messages.ts'
+import type { LoadContext, Recording, TranscriptLoader } from '../recording.ts'
+import { at, jsonText, objectOf, openaiUsage, timeOf, withoutKeys } from '../values.ts'
+
+/**
+ * OpenHands' event log: actions of the agent and observations of its tools. Newer events carry the model's response (the
+ * same one on every event that came of it); older ones have the action's arguments alone.
+ */
+export const openHands: TranscriptLoader = {
+  format: 'openhands',
+  recognises(value) {
+    const events = isRecord(value) ? value['history'] : value
+    const [first] = recordsIn(events)
+    return first !== undefined && ('action' in first || 'observation' in first)
+  },
+  load: (records, context) =>
+    records.map(({ value, line }) => {
+      const document = objectOf(value)
+      const events = Array.isArray(value) ? value : document['history']
+      return loadEvents(recordsIn(events), document, line, context)
+    }),
+}
+
+function loadEvents(events: readonly Fields[], document: Fields, line: number, context: LoadContext): Recording {
+  const name = stringOf(document['instance_id']) ?? stringOf(at(document, 'issue', 'title'))
+  const builder = new RecordingBuilder({
+    format: 'openhands',
+    wire: 'openai-chat',
+    ...context,
+    name,
+  })
+  builder.model(stringOf(at(document, 'metadata', 'llm_config', 'model')))
+  const answered = new Set<string>()
+  let lastAction: OldAction | undefined
+  let count = 0
+  for (const event of events) {
+    const metadata = event['tool_call_metadata']
+    if (event['action'] === 'system') {
+      builder.system(stringOf(at(event, 'args', 'content')) ?? '')
+      builder.tools(chatTools(at(event, 'args', 'tools')))
+    } else if (isRecord(metadata)) {
+      if ('action' in event) addResponse(builder, event, metadata, answered, line, context)
+      else builder.user([{ kind: 'result', text: stringOf(event['content']) ?? '', ...resultNames(metadata) }], line)
+    } else if ('action' in event) {
+      lastAction = addPlainAction(builder, event, `call_${++count}`, line) ?? lastAction
+    } else if (lastAction !== undefined && !HIDDEN.has(stringOf(event['observation']) ?? '')) {
+      builder.user(
+        [{ kind: 'result', text: stringOf(event['content']) ?? '', callId: lastAction.id, toolName: lastAction.name }],
+        line,
+      )
+      lastAction = undefined
+    }
+  }
+  return builder.build()
+}
+
+interface OldAction {
+  readonly id: string
+  readonly name: string
+}
+
+/** Bookkeeping that the agent's model never sees. */
+const HIDDEN = new Set(['recall', 'agent_state_changed', 'null', 'change_agent_state', 'condensation'])
+
+const resultNames = (metadata: Fields) => ({
+  callId: stringOf(metadata['tool_call_id']),
+  toolName: stringOf(metadata['function_name']),
+})
+
+function addResponse(
+  builder: RecordingBuilder,
+  event: Fields,
+  metadata: Fields,
+  answered: Set<string>,
+  line: number,
+  context: LoadContext,
+): void {
+  const response = objectOf(metadata['model_response'])
+  const id = stringOf(response['id']) ?? `event-${jsonText(event['id'])}`
+  if (answered.has(id)) return
+  answered.add(id)
+  const message = objectOf(at(recordsIn(response['choices'])[0], 'message'))
+  const calls = recordsIn(message['tool_calls']).map((call) => withoutKeys(call, ['index']))
+  const chat = {
+    role: 'assistant',
+    content: message['content'] ?? null,
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+  addChatMessage(
+    builder,
+    chat,
+    {
+      line,
+      usage: openaiUsage(response['usage']),
+      model: stringOf(response['model']),
+      at: timeOf(event['timestamp']),
+    },
+    context.options,
+  )
+}
+
+/** An action without the model's response: what the user said, what the agent said, or a call told by its arguments. */
+function addPlainAction(builder: RecordingBuilder, event: Fields, id: string, line: number): OldAction | undefined {
+  const action = stringOf(event['action']) ?? ''
+  const args = isRecord(event['args'])
+    ? event['args']
+    : withoutKeys(event, ['action', 'id', 'timestamp', 'source', 'message'])
+  if (HIDDEN.has(action)) return undefined
+  const at = timeOf(event['timestamp'])
+  const content = stringOf(args['content']) ?? ''
+  if (action === 'message') {
+    if (event['source'] === 'agent') builder.answer({ parts: [{ kind: 'assistant', text: content }], line, at })
+    else if (content !== '') builder.user([{ kind: 'user', text: content }], line)
+    return undefined
+  }
+  const thought = stringOf(args['thought']) ?? ''
+  const input = withoutKeys(args, ['thought', 'is_confirmed', 'action_risk', 'keep_prompt', 'kernel_init_code'])
+  builder.answer({
+    parts: [
+      ...(thought === '' ? [] : [{ kind: 'assistant' as const, text: thought }]),
+      { kind: 'call', text: jsonText(input), input, callId: id, toolName: action },
+    ],
+    line,
+    at,
+  })
+  return { id, name: action }
+}
+
+/** SWE-agent's `.traj`: `history` is what the model saw, `trajectory` the same as steps. */
+export const sweAgent: TranscriptLoader = {
+  format: 'swe-agent',
+  recognises: (value) =>
+    isRecord(value) && Array.isArray(value['trajectory']) && (Array.isArray(value['history']) || 'info' in value),
+  load: (records, context) =>
+    records.flatMap(({ value, line }) => (isRecord(value) ? [loadTrajectory(value, line, context)] : [])),
+}
+
+function loadTrajectory(document: Fields, line: number, context: LoadContext): Recording {
+  const name = stringOf(document['environment'])
+  const builder = new RecordingBuilder({
+    format: 'swe-agent',
+    wire: 'openai-chat',
+    ...context,
+    name,
+  })
+  builder.model(stringOf(at(document, 'info', 'model_name')))
+  for (const message of recordsIn(document['history'])) {
+    // A demonstration shows another run's answers: history for this one, not calls of it.
+    const isCall = message['is_demo'] !== true
+    addChatMessage(builder, asChatMessage(message), { line, isCall }, context.options)
+  }
+  return builder.build()
+}
+
+/** Keeps the keys of the wire and drops SWE-agent's own (agent, thought, action, message type). */
+function asChatMessage(message: Fields): Fields {
+  const role = stringOf(message['role']) ?? 'user'
+  const callId = stringOf(message['tool_call_id']) ?? stringOf(listOf(message['tool_call_ids'])[0])
+  const calls = recordsIn(message['tool_calls'])
+  return {
+    role,
+    content: message['content'] ?? '',
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(role === 'tool' && callId !== undefined && { tool_call_id: callId }),
+  }
+}
+
+/** tau-bench results: a list of tasks, each with its Chat Completions history. */
+export const tauBench: TranscriptLoader = {
+  format: 'tau-bench',
+  recognises: (value) =>
+    recordsIn(Array.isArray(value) ? value : [value])
+      .slice(0, 1)
+      .some((task) => Array.isArray(task['traj'])),
+  load: (records, context) =>
+    records.flatMap(({ value, line }) =>
+      recordsIn(Array.isArray(value) ? value : [value]).map((task) => {
+        const name = `task ${jsonText(task['task_id'])}, trial ${jsonText(task['trial'] ?? 0)}`
+        const builder = new RecordingBuilder({ format: 'tau-bench', wire: 'openai-chat', ...context, name })
+        for (const message of recordsIn(task['traj'])) addChatMessage(builder, message, { line }, context.options)
+        return builder.build()
+      }),
+    ),
+}
+
+/**
+ * tau2-bench results. The agent sees the policy, the user's words and its own tools; the simulated user's tools (telecom) stay
+ * on the other side of the conversation.
+ */
+export const tau2Bench: TranscriptLoader = {
+  format: 'tau2-bench',
+  recognises: (value) => simulationsOf(value).slice(0, 1).some(isSimulation),
+  load: (records, context) =>
+    records.flatMap(({ value, line }) =>
+      simulationsOf(value).map((simulation) => loadSimulation(objectOf(value), simulation, line, context)),
+    ),
+}
+
+/** A result file, or (some submissions) the bare list of its simulations. */
+const simulationsOf = (value: unknown): readonly Fields[] =>
+  recordsIn(Array.isArray(value) ? value : objectOf(value)['simulations'])
+
+const isSimulation = (value: Fields): boolean => Array.isArray(value['messages']) && 'task_id' in value
+
+function loadSimulation(document: Fields, simulation: Fields, line: number, context: LoadContext): Recording {
+  const name = `task ${jsonText(simulation['task_id'])}`
+  const builder = new RecordingBuilder({ format: 'tau2-bench', wire: 'openai-chat', ...context, name })
+  const model = stringOf(at(document, 'info', 'agent_info', 'llm'))
+  builder.model(model)
+  builder.system(stringOf(at(document, 'info', 'environment_info', 'policy')) ?? stringOf(simulation['policy']) ?? '')
+  let userSpoke = false
+  for (const message of recordsIn(simulation['messages'])) {
+    if (message['requestor'] === 'user') continue
+    if (message['role'] === 'user') {
+      const text = stringOf(message['content']) ?? ''
+      if (text === '') continue
+      userSpoke = true
+    }
+    const meta = {
+      line,
+      // The greeting is a constant of the benchmark.
+      isCall: userSpoke,
+      model,
+      usage: openaiUsage(message['usage']),
+      at: timeOf(message['timestamp']),
+    }
+    addChatMessage(builder, flatAsChat(message), meta, context.options)
+  }
+  return builder.build()
+}
+
+/** tau2 flattens calls to `{ id, name, arguments }` and gives a result the id of its call. */
+function flatAsChat(message: Fields): Fields {
+  if (message['role'] === 'tool') {
+    return { role: 'tool', tool_call_id: message['id'], content: stringOf(message['content']) ?? '' }
+  }
+  const calls = message['role'] === 'assistant' ? recordsIn(message['tool_calls']) : []
+  return {
+    role: message['role'],
+    content: message['content'] ?? null,
+    ...(calls.length > 0 && {
+      tool_calls: calls.map((call) => ({
+        id: call['id'],
+        type: 'function',
+        function: { name: call['name'], arguments: jsonText(call['arguments'] ?? {}) },
+      })),
+    }),
+  }
+}
