@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { ERROR_CODES, PlimsollError, type ErrorCode } from '../../src/core/errors.ts'
-import { EVENT_MEANINGS } from '../../src/core/event-meanings.ts'
+import { EVENT_MEANINGS } from '../../src/core/events.ts'
 import { statusOf } from '../../src/gateway/request/answer.ts'
 import { code, page, table } from './markdown.ts'
 

@@ -1,6 +1,6 @@
 import type { Conversation, EnvelopeChanges, NewTool } from './conversation.ts'
 import { PlimsollError } from './errors.ts'
-import { extended } from './extended.ts'
+import { extended } from './values.ts'
 import type { Item, ToolDeclaration } from './item.ts'
 
 /** One change to the view. Pure data: it can be shown, stored, applied again and undone. */

@@ -1,6 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { Handle } from '../core/handles.ts'
-import { isHandle } from '../core/handles.ts'
+import { type Handle, isHandle } from '../core/handles.ts'
 import type { Plimsoll } from '../options.ts'
 import type { StepOwner } from '../gateway/hidden/steps.ts'
 import type { Audience } from '../gateway/operate/audience.ts'

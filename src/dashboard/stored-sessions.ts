@@ -1,4 +1,4 @@
-import { SYSTEM_TENANT } from '../core/system-tenant.ts'
+import { SYSTEM_TENANT } from '../core/handles.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { LogRecord } from '../core/records.ts'
 import { BoundedMap } from '../util/bounded-map.ts'

@@ -1,5 +1,5 @@
 import type { Writable } from '../util/writable.ts'
-import type { ContentKind } from './estimator/kinds.ts'
+import type { ContentKind } from './estimator/features.ts'
 
 /** One measurement, by the parts that have factors of their own. */
 export interface Sample {

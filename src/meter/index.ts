@@ -7,7 +7,7 @@ export {
   type TargetRef,
   type TokenClass,
 } from './meter.ts'
-export type { DesignArithmetic, DesignInput } from './design.ts'
+export type { DesignArithmetic, DesignInput } from './occupancy.ts'
 export {
   bufferOf,
   type BufferSetting,
@@ -25,8 +25,8 @@ export {
   type Prediction,
 } from './calibration.ts'
 export { type Estimate, estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
-export { CONTENT_KINDS, type ContentKind } from './estimator/kinds.ts'
-export type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
+export { CONTENT_KINDS, type ContentKind } from './estimator/features.ts'
+export type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './limit.ts'
 export {
   addFresh,
   commitRequest,
@@ -36,7 +36,7 @@ export {
   setSchema,
   settleResponse,
   startCounters,
-} from './counters.ts'
+} from './occupancy.ts'
 export {
   type Anchor,
   anchorAfter,
@@ -51,9 +51,9 @@ export {
   occupancyByDifference,
   occupancyOfChained,
 } from './occupancy.ts'
-export { refine, type RefineOptions, straddles } from './refine.ts'
-export { LONG_TEXT, textPieces } from './text-pieces.ts'
-export { checkedUsage, isKnownUsage } from './usage.ts'
+export { refine, type RefineOptions, straddles } from './occupancy.ts'
+export { LONG_TEXT, textPieces } from './raw-counter.ts'
+export { checkedUsage, isKnownUsage } from '../core/usage.ts'
 export type {
   AccountHold,
   Budget,
@@ -65,7 +65,7 @@ export type {
   ReserveRequest,
   Spender,
   Spent,
-} from './ledger/budget-terms.ts'
+} from './ledger/budgets.ts'
 export { type Budgets, createBudgets } from './ledger/budgets.ts'
 export {
   callOf,
@@ -76,7 +76,7 @@ export {
   type LedgerOptions,
   type LedgerSplit,
 } from './ledger/ledger.ts'
-export { type CallPurpose, type LedgerTotals, NO_CALLS } from './ledger/totals.ts'
-export { boundOf, type CallBound, type CallPlan } from './ledger/reservation.ts'
-export { unmanagedCost, type ManagedCall } from './ledger/unmanaged.ts'
-export { turnLine, turnsRemaining, turnTotals, type TurnUsage } from './ledger/turns.ts'
+export { type CallPurpose, type LedgerTotals, NO_CALLS } from './ledger/ledger.ts'
+export { boundOf, type CallBound, type CallPlan } from './ledger/budgets.ts'
+export { unmanagedCost, type ManagedCall } from './ledger/ledger.ts'
+export { turnLine, turnsRemaining, turnTotals, type TurnUsage } from './ledger/ledger.ts'

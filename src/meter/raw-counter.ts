@@ -1,16 +1,14 @@
-import { BoundedMap } from '../util/bounded-map.ts'
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import { modelName } from '../core/model-name.ts'
-import type { Prefixes } from '../util/prefix-memo.ts'
-import type { Overhead } from './overhead.ts'
+import { modelName } from '../core/target.ts'
 import { createContentCache } from './content-cache.ts'
-import { type CountedItem, countItem, type ItemContext } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
-import type { ContentKind } from './estimator/kinds.ts'
-import { createTally } from './tally.ts'
-import { LONG_TEXT, textPieces } from './text-pieces.ts'
-import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
+import type { ContentKind } from './estimator/features.ts'
+import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './limit.ts'
+import type { Overhead } from './overhead.ts'
+import { type CountedItem, countItem, createTally, type ItemContext } from './tally.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
+import type { Prefixes } from '../util/prefix-memo.ts'
 
 export interface RawCounterOptions {
   readonly catalogue: ModelLookup
@@ -194,3 +192,26 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     },
   }
 }
+
+/** Longer texts are counted in pieces, so that nobody has to count all of one at a time. */
+export const LONG_TEXT = 256 * 1024
+const LONGEST_BETWEEN = 4_096
+
+/** The pieces of a long text, cut in front of a line break or blank where there is one near; a shorter text is one piece. */
+export function* textPieces(text: string): Generator<string> {
+  for (let from = 0; from < text.length;) {
+    const to = endOfPiece(text, from)
+    yield text.slice(from, to)
+    from = to
+  }
+}
+
+function endOfPiece(text: string, from: number): number {
+  const end = from + LONG_TEXT
+  if (end >= text.length) return text.length
+  for (let at = end; at > end - LONGEST_BETWEEN; at--) if (text.charCodeAt(at) <= 32) return at
+  // Not between the halves of a character.
+  return isLowSurrogate(text.charCodeAt(end)) ? end + 1 : end
+}
+
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff

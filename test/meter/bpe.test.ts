@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { get_encoding } from 'tiktoken'
 import { describe, expect, it } from 'vitest'
 import { filesBelow, readText, sharedData } from '../../bench/lib/shared.ts'
-import { loadTiktoken, type TiktokenEncoding } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken, type TiktokenEncoding } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { awkwardText, seeded } from './random.ts'
 
 const SEED = 20_261_115

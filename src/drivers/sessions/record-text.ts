@@ -1,5 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { extended } from '../../core/extended.ts'
+import { extended } from '../../core/values.ts'
 import { quotedTextOf } from '../../ports/quoted-texts.ts'
 import { RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { LogRecord } from '../../core/records.ts'

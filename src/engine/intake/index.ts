@@ -1,10 +1,10 @@
 /** Intake: what a tool's output is, and the best view of it within a budget. Pure and synchronous; stores are elsewhere. */
 export { classify } from './classify.ts'
 export { show } from './show.ts'
-export { layOut } from './lay-out.ts'
-export type { LayOutOptions } from './lay-out.ts'
-export { headTail } from './head-tail.ts'
-export type { HeadTail, HeadTailOptions } from './head-tail.ts'
+export { layOut } from './text.ts'
+export type { LayOutOptions } from './text.ts'
+export { headTail } from './text.ts'
+export type { HeadTail, HeadTailOptions } from './text.ts'
 export { foldMathematical, neutralise, sanitise, wellFormed } from './sanitise.ts'
 export { createToolRegistry } from './registry.ts'
 export type { ToolRegistry, ToolSummary } from './registry.ts'
@@ -13,7 +13,7 @@ export type { Drain, DrainOptions, LogGroup } from './logs/drain.ts'
 export { runTemplate, TEMPLATES, TOOL_TEMPLATES } from './templates/index.ts'
 export type { Template, TemplateName } from './templates/index.ts'
 export { pointerText } from './notice.ts'
-export { describeOutput } from './report.ts'
+export { describeOutput } from './show.ts'
 export type {
   About,
   Classified,

@@ -1,7 +1,6 @@
 import type { StreamEvent } from '../../core/codec.ts'
-import { recordOf } from '../../core/values.ts'
+import { type Fields, isRecord, recordOf, recordsIn } from '../../core/values.ts'
 import { listOf, requestIn, valueAt } from './source.ts'
-import { isRecord, recordsIn, type Fields } from '../../core/values.ts'
 import {
   byToolChoice,
   eventOf,

@@ -1,5 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { commonPrefix } from '../../core/common-prefix.ts'
+import { commonPrefix } from '../../core/values.ts'
 import { isAsStringified } from '../../core/json/as-stringified.ts'
 import { skipSpace, skipString } from '../../core/json/lexer.ts'
 import { cutOut, Spans } from './spans.ts'

@@ -1,6 +1,6 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { extended } from '../../core/extended.ts'
+import { extended } from '../../core/values.ts'
 import type { Framing } from '../../formats/framing/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import type { Writable } from '../../util/writable.ts'

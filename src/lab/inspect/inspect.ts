@@ -1,6 +1,5 @@
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
-import { addUsage } from '../../core/usage.ts'
-import type { Usage } from '../../core/usage.ts'
+import { addUsage, type Usage } from '../../core/usage.ts'
 import { distinct, slicesOf } from './by-kind.ts'
 import type { Slice } from './by-kind.ts'
 import { growthOf } from './growth.ts'

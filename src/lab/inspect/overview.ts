@@ -1,5 +1,4 @@
-import { addUsage } from '../../core/usage.ts'
-import type { Usage } from '../../core/usage.ts'
+import { addUsage, type Usage } from '../../core/usage.ts'
 import type { Slice } from './by-kind.ts'
 import type { Inspection } from './inspect.ts'
 import type { Saving } from './savings.ts'

@@ -1,6 +1,4 @@
-import { visitIdentifiers } from '../../core/identifiers.ts'
-import { createLineMatcher, quotableLines } from '../../core/quotes.ts'
-import type { LineMatcher } from '../../core/quotes.ts'
+import { createLineMatcher, type LineMatcher, quotableLines, visitIdentifiers } from '../../core/quotes.ts'
 import { readableText } from './source.ts'
 import type { ReplayCall, ReplaySource } from './source.ts'
 

@@ -1,7 +1,6 @@
 import { costOfUsage, simulateUsage } from '../../core/price.ts'
 import type { PriceModel } from '../../core/price.ts'
-import { addUsage, NO_USAGE } from '../../core/usage.ts'
-import type { Usage } from '../../core/usage.ts'
+import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 
 /** A piece of a request in the order it was sent: the head, then each message. Equal texts are equal bytes on the wire. */
 export interface SentPiece {

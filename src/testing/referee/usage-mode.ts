@@ -1,5 +1,4 @@
-import type { Usage } from '../../core/usage.ts'
-import { NO_USAGE } from '../../core/usage.ts'
+import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import type { UsageMode } from './options.ts'
 
 /** What the client is told about a call; undefined means that the answer has no usage at all. */

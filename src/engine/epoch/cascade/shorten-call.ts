@@ -1,6 +1,6 @@
 import type { Handle } from '../../../core/handles.ts'
 import { isJsonText } from '../../../core/values.ts'
-import { fit } from '../../intake/fit.ts'
+import { fit } from '../../intake/show.ts'
 import { cutHead } from '../../intake/text.ts'
 
 export interface ShortenOptions {

@@ -1,6 +1,5 @@
-import { visitIdentifiers } from '../../../core/identifiers.ts'
+import { createLineMatcher, MIN_QUOTE_LENGTH, visitIdentifiers } from '../../../core/quotes.ts'
 import type { Item } from '../../../core/item.ts'
-import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
 import type { RecordRecall } from '../../../core/records.ts'
 import { callReader } from './arguments.ts'
 import { ranCommands } from './commands.ts'

@@ -1,4 +1,4 @@
-import { Counter, NumberStats, rounded, roundedSummary } from '../json/stats.ts'
+import { Counter, NumberStats, rounded, roundedSummary } from '../json/fields.ts'
 import { isRecord } from '../../../core/values.ts'
 import { Largest, number, pick, shortText, text } from './template.ts'
 import type { Template } from './template.ts'

@@ -1,7 +1,7 @@
 import { Fields } from '../json/fields.ts'
 import { counted, cutHead, grouped } from '../text.ts'
 import { withinRoom } from './text.ts'
-import type { BodyView, ViewInput } from './view.ts'
+import type { BodyView, ViewInput } from '../types.ts'
 
 interface Row {
   readonly start: number

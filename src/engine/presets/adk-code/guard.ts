@@ -1,5 +1,4 @@
-import { headTail } from '../../intake/head-tail.ts'
-import { byteLength } from '../../intake/text.ts'
+import { byteLength, headTail } from '../../intake/text.ts'
 import type { GuardRule } from '../../../core/policy.ts'
 import type { PresentOptions } from '../../deps.ts'
 import type { DesignView } from '../design.ts'

@@ -1,6 +1,6 @@
 import type { GuardRule } from '../../../core/policy.ts'
 import type { PresentOptions } from '../../deps.ts'
-import { parseStructure } from '../../intake/json/json-size.ts'
+import { parseStructure } from '../../intake/json/json-view.ts'
 import { isRecord } from '../../../core/values.ts'
 import type { DesignView } from '../design.ts'
 import { handleLargePayload } from './large-payload.ts'

@@ -1,12 +1,16 @@
-import { describeObject, writeBounded } from '../../intake/templates/generic.ts'
-import { runTemplate, TOOL_TEMPLATES } from '../../intake/templates/index.ts'
-import type { TemplateName } from '../../intake/templates/index.ts'
+import {
+  describeObject,
+  runTemplate,
+  type TemplateName,
+  TOOL_TEMPLATES,
+  writeBounded,
+} from '../../intake/templates/index.ts'
 import { isRecord } from '../../../core/values.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { cutHead } from '../../intake/text.ts'
 import { integerOf, type Environment } from '../environment.ts'
 import { itemCount, type IntakeTrigger } from '../large-output.ts'
-import { jsonLength } from '../../intake/json/json-size.ts'
+import { jsonLength } from '../../intake/json/json-view.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
 export interface LargePayloadConfig {

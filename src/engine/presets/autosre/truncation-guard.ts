@@ -1,7 +1,6 @@
 import { isRecord } from '../../../core/values.ts'
-import { SRE_TRUNCATED } from '../../intake/markers.ts'
-import { cutHead } from '../../intake/text.ts'
-import { jsonLength, jsonText } from '../../intake/json/json-size.ts'
+import { cutHead, SRE_TRUNCATED } from '../../intake/text.ts'
+import { jsonLength, jsonText } from '../../intake/json/json-view.ts'
 import type { GuardCut, Guarded } from '../guarded.ts'
 
 /** The document's numbers. */

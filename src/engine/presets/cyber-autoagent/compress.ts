@@ -1,10 +1,8 @@
-import { shareRoom } from '../../intake/json/json-view.ts'
-import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated } from '../../intake/markers.ts'
+import { jsonText, shareRoom } from '../../intake/json/json-view.ts'
+import { cutHead, cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated } from '../../intake/text.ts'
 import { isRecord } from '../../../core/values.ts'
-import { cutHead } from '../../intake/text.ts'
 import { integerOf, type Environment } from '../environment.ts'
 import type { GuardCut, Guarded } from '../guarded.ts'
-import { jsonText } from '../../intake/json/json-size.ts'
 
 /** Cyber-AutoAgent's limits, in characters. */
 export interface CyberLimits {
