@@ -1,5 +1,3 @@
-import { AlikeMemo, NUMBERED_WORDS_ASIDE } from './alike-memo.ts'
-
 /**
  * Mines templates from log messages: messages that differ only in their parameters share a group.
  *
@@ -10,15 +8,18 @@ import { AlikeMemo, NUMBERED_WORDS_ASIDE } from './alike-memo.ts'
  */
 
 export interface DrainOptions {
-  /** Different words in one column from which on it is a parameter. @default 5 */
-  readonly columnVariety?: number
-  /** Share of equal tokens that joins rare shapes. @default 0.6 */
-  readonly similarity?: number
   /** Distinct shapes held at a time. @default 4000 */
   readonly maxGroups?: number
-  /** Tokens of a message that are looked at. @default 60 */
-  readonly maxTokens?: number
+  /** Drains of the same messages share one reader. */
+  readonly shapeOf?: ShapeOf
 }
+
+/** Different words in one column from which on it is a parameter. */
+const COLUMN_VARIETY = 5
+/** Share of equal tokens that joins rare shapes. */
+const SIMILARITY = 0.6
+/** Tokens of a message that are looked at. */
+const MAX_TOKENS = 60
 
 export interface LogGroup {
   readonly id: number
@@ -35,7 +36,9 @@ export interface LogGroup {
 }
 
 export interface Drain {
-  add(message: string, ordinal: number): void
+  add(message: string, ordinal: number, shape?: MessageShape): void
+  /** As `add`, by the key of a shape; false when no message of that shape was added, and nothing was counted. */
+  addKnown(key: string, ordinal: number): boolean
   /** Groups, most frequent first. */
   groups(): LogGroup[]
   /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
@@ -44,20 +47,7 @@ export interface Drain {
   unmatched(): number
 }
 
-/** A drain for messages whose shapes may be known before. */
-export interface SharedDrain extends Drain {
-  add(message: string, ordinal: number, shape?: MessageShape): void
-  /** As `add`, by the key of a shape; false when no message of that shape was added, and nothing was counted. */
-  addKnown(key: string, ordinal: number): boolean
-}
-
-export function createDrain(options: DrainOptions = {}): Drain {
-  return createSharedDrain(shapeReader(options.maxTokens), options)
-}
-
-/** Several drains of the same messages share one reader of shapes. */
-export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}): SharedDrain {
-  const { columnVariety = 5, similarity = 0.6, maxGroups = 4_000 } = options
+export function createDrain({ maxGroups = 4_000, shapeOf = shapeReader() }: DrainOptions = {}): Drain {
   let shapes = new Map<string, Shape>()
   /** Key of a shape that was merged → key of the shape that took it. */
   const merged = new Map<string, string>()
@@ -66,7 +56,7 @@ export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}):
   let full = false
 
   function consolidate(): void {
-    const list = mergeRare(mergeColumns([...shapes.values()], columnVariety), similarity)
+    const list = mergeRare(mergeColumns([...shapes.values()]))
     const next = new Map<string, Shape>()
     for (const { shape, members } of list) {
       const key = shape.tokens.join(SEPARATOR)
@@ -96,7 +86,7 @@ export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}):
     known.count++
     known.last = ordinal
     // Counted by word only while shapes are merged: a late member would make the counts wrong.
-    if (known.variants !== undefined) known.variants = undefined
+    known.variants = undefined
     return true
   }
 
@@ -127,7 +117,7 @@ export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}):
           first,
           last,
           example,
-          ...(variants !== undefined && { variants }),
+          variants,
         }))
     },
     groupOf: (message) => find(shapeOf(message).key)?.id,
@@ -150,7 +140,7 @@ export interface Shape {
   first: number
   last: number
   example: string
-  variants?: Variants | undefined
+  variants?: Variants
 }
 
 export interface Cluster {
@@ -171,7 +161,7 @@ function absorb(into: Shape, from: Shape): void {
 }
 
 /** Shapes that differ in one column only become one when that column holds many words. Repeats, since columns open one by one. */
-function mergeColumns(shapes: readonly Shape[], variety: number): Cluster[] {
+function mergeColumns(shapes: readonly Shape[]): Cluster[] {
   let clusters: Cluster[] = shapes.map((shape) => ({ shape, members: [shape.tokens.join(SEPARATOR)] }))
   for (let round = 0; round < 4; round++) {
     const columns = new Map<string, Cluster[]>()
@@ -187,10 +177,12 @@ function mergeColumns(shapes: readonly Shape[], variety: number): Cluster[] {
     }
     const taken = new Set<Cluster>()
     const out: Cluster[] = []
-    const wide = [...columns].filter(([, list]) => list.length >= variety).sort((a, b) => b[1].length - a[1].length)
+    const wide = [...columns]
+      .filter(([, list]) => list.length >= COLUMN_VARIETY)
+      .sort((a, b) => b[1].length - a[1].length)
     for (const [key, list] of wide) {
       const free = list.filter((cluster) => !taken.has(cluster))
-      if (free.length < variety) continue
+      if (free.length < COLUMN_VARIETY) continue
       out.push(join(free, key.split(SEPARATOR)))
       for (const cluster of free) taken.add(cluster)
     }
@@ -249,7 +241,7 @@ function variantsOf(clusters: readonly Cluster[], tokens: readonly string[]): Va
 const RARE_TARGET = 10
 
 /** Shapes seen once or twice with several columns open at a time: joined to a similar one of the same length and start. */
-function mergeRare(clusters: readonly Cluster[], similarity: number): Cluster[] {
+function mergeRare(clusters: readonly Cluster[]): Cluster[] {
   const leaves = new Map<string, Cluster[]>()
   const out: Cluster[] = []
   for (const cluster of clusters.toSorted((a, b) => b.shape.count - a.shape.count || a.shape.id - b.shape.id)) {
@@ -257,7 +249,7 @@ function mergeRare(clusters: readonly Cluster[], similarity: number): Cluster[] 
     const leafKey = `${tokens.length}${SEPARATOR}${tokens[0] ?? ''}`
     let leaf = leaves.get(leafKey)
     if (leaf === undefined) leaves.set(leafKey, (leaf = []))
-    const target = cluster.shape.count <= 2 ? mostSimilar(leaf, tokens, similarity) : undefined
+    const target = cluster.shape.count <= 2 ? mostSimilar(leaf, tokens) : undefined
     if (target === undefined) {
       const kept = { shape: { ...cluster.shape, tokens: [...tokens] }, members: [...cluster.members] }
       // A leaf is searched linearly, so it may not grow without end.
@@ -272,9 +264,9 @@ function mergeRare(clusters: readonly Cluster[], similarity: number): Cluster[] 
   return out
 }
 
-function mostSimilar(leaf: readonly Cluster[], tokens: readonly string[], threshold: number): Cluster | undefined {
+function mostSimilar(leaf: readonly Cluster[], tokens: readonly string[]): Cluster | undefined {
   let best: Cluster | undefined
-  let bestShare = threshold
+  let bestShare = SIMILARITY
   for (const cluster of leaf) {
     if (cluster.shape.count > RARE_TARGET) continue
     const share = shareOfEqual(cluster.shape.tokens, tokens)
@@ -321,12 +313,12 @@ const LONGEST_NAMES_NEXT = ' logname='.length
  * messages. Words are split at the punctuation that separates a key from its value; whatever holds a digit or a slash is a
  * parameter; neighbouring parameters are one, so that "10.0.0.1:80" and a list of ten numbers look alike.
  */
-function tokenise(message: string, maxTokens: number): string[] {
+function tokenise(message: string): string[] {
   let text = message.length > 2_000 ? message.slice(0, 2_000) : message
   if (holdsMonthDate(text)) text = text.replaceAll(MONTH_DATES, WILDCARD)
   const tokens: string[] = []
   let at = 0
-  while (at < text.length && tokens.length < maxTokens) {
+  while (at < text.length && tokens.length < MAX_TOKENS) {
     while (isSpace(text.charCodeAt(at))) at++
     let end = at
     while (end < text.length && !isSpace(text.charCodeAt(end))) end++
@@ -443,26 +435,28 @@ export interface MessageShape {
   readonly tokens: readonly string[]
 }
 
-/** `text` and `start` say where the message stands: a text is faster to read than a piece that was cut out of it. */
-export type ShapeOf = (message: string, text?: string, start?: number) => MessageShape
+export type ShapeOf = (message: string) => MessageShape
 
 /** Such a message is seldom like another. */
 const LONG_MESSAGE = 1_000
-/** Shapes remembered at a time: as many as a drain holds by default. */
-const SHAPES = 4_096
+/** Shapes remembered at a time. A log has few; a larger map costs more than it saves where it has many. */
+const MOST_SHAPES = 1_000
+const NUMBERED_WORD = /(?<![\w-])[A-Za-z_-]*\d[\w-]*/g
 
 /** Reads shapes of messages. A word with a digit in it is a parameter, so messages that differ in nothing else are read once. */
-export function shapeReader(maxTokens = 60): ShapeOf {
-  const known = new AlikeMemo<MessageShape>(NUMBERED_WORDS_ASIDE, SHAPES)
-  return (message, text = message, start = 0) => {
-    const end = start + message.length
+export function shapeReader(): ShapeOf {
+  const known = new Map<string, MessageShape>()
+  return (message) => {
     // What is a date in words depends on how many digits it has.
-    const apart = message.length > LONG_MESSAGE || holdsMonthDate(message)
-    const found = apart ? undefined : known.get(text, start, end)
+    const isAlone = message.length > LONG_MESSAGE || holdsMonthDate(message)
+    const form = isAlone ? undefined : message.replace(NUMBERED_WORD, '0')
+    const found = form === undefined ? undefined : known.get(form)
     if (found !== undefined) return found
-    const tokens = tokenise(message, maxTokens)
+    const tokens = tokenise(message)
     const shape = { key: tokens.join(SEPARATOR), tokens }
-    if (!apart) known.set(shape, text, start, end)
+    if (form === undefined) return shape
+    if (known.size >= MOST_SHAPES) known.clear()
+    known.set(form, shape)
     return shape
   }
 }

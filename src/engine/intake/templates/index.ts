@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/values.ts'
 import { Counter, Fields, typeName } from '../json/fields.ts'
-import { logsTemplate } from './logs.ts'
+import { logsTemplate } from '../logs/log-view.ts'
 import { pick, shortText, type Template, type TemplateName, text } from './template.ts'
 import { timeseriesTemplate } from './timeseries.ts'
 import { tracesTemplate } from './traces.ts'

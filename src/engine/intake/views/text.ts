@@ -69,8 +69,6 @@ export interface LineProfile {
    * Called once per line, in order.
    */
   rank?(line: string, index: number): Rank | undefined
-  /** Instead of `rank`: the line as it stands in the text, so that one which need not be read is not cut out. */
-  rankAt?(text: string, start: number, end: number, index: number): Rank | undefined
   /** Lines that say what the lines add up to. Called after the last one; may be called again. */
   facts?(): readonly string[]
   /** What the ranked lines are, for the notice. */
@@ -138,7 +136,6 @@ function viewLines({ text, from, windowChars, clean }: LineInput, profile: LineP
   let total = 0
   const blocks = profile.markdown === true ? new BlockFinder() : undefined
   function rankOf(start: number, end: number, index: number): Rank | undefined {
-    if (profile.rankAt !== undefined) return profile.rankAt(text, start, end, index)
     if (profile.rank === undefined && blocks === undefined) return undefined
     const line = sanitise(text.slice(start, end))
     blocks?.add(line, index)
