@@ -20,9 +20,7 @@ export interface MeterOptions {
   readonly framingOf?: (format: string) => PromptFraming | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
-  /** Texts whose count is remembered. @default 10000 */
-  readonly cachedTexts?: number
-  /** Characters of all of them together, and 400 more for each. @default 8 million */
+  /** Characters of all texts whose count is remembered, and 400 more for each. @default 8 million */
   readonly cachedCharacters?: number
   /** What was added up before, found again by the beginning of a history. @default a memory of the meter's own */
   readonly prefixes?: Prefixes<Item>
@@ -90,7 +88,7 @@ export interface Meter {
 }
 
 export function createMeter(options: MeterOptions): Meter {
-  const { catalogue, tokenizerFor, calibration, cachedTexts = 10_000, onEvent = ignoreEvents } = options
+  const { catalogue, tokenizerFor, calibration, onEvent = ignoreEvents } = options
   const { prefixes = createPrefixes<Item>() } = options
   const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
     overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
@@ -98,7 +96,6 @@ export function createMeter(options: MeterOptions): Meter {
   const raw = createRawCounter({
     catalogue,
     tokenizerFor,
-    cachedTexts,
     cachedCharacters,
     onEvent,
     overheadFor,

@@ -39,7 +39,7 @@ export function anchorAfter(previous: Anchor | undefined, input: AnchorInput): A
   const { usage, measurement, conversation, epoch, purpose = 'turn' } = input
   if (purpose !== 'turn' || !isKnownUsage(usage) || usage.input === 0) return previous
   return {
-    ...(epoch !== undefined && { epoch }),
+    epoch,
     prompt: usage.input,
     output: usage.output,
     reasoning: usage.reasoning,

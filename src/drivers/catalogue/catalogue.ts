@@ -109,17 +109,24 @@ export function amendedCatalogue(catalogue: Catalogue, amendments: Amendments): 
 }
 
 function amendmentOf({ overrides = {}, prices }: Amendments): (found: Resolution, model: string) => Resolution {
-  const overridden = new Map(Object.entries(overrides).map(([id, override]) => [id.toLowerCase(), override]))
+  const overridden = new Map(
+    Object.entries(overrides).map(([id, override]) => [id.toLowerCase(), withoutUndefined(override)]),
+  )
   return ({ info, match }, model) => {
     const name = normaliseId(model)
     const override = overridden.get(model.toLowerCase()) ?? overridden.get(name)
     const price = prices === undefined ? undefined : priceFor(prices, name)
     if (override === undefined && price === undefined) return { info, match }
-    const isSet = override?.window !== undefined && { windowIsSet: true as const }
-    const amended = { ...info, ...(price !== undefined && { price }), ...override, ...isSet }
-    return { info: amended, match: override?.window !== undefined && match === 'default' ? 'exact' : match }
+    const isSet = override?.window !== undefined
+    const windowIsSet = isSet ? (true as const) : info.windowIsSet
+    const amended = { ...info, price: price ?? info.price, ...override, windowIsSet }
+    return { info: amended, match: isSet && match === 'default' ? 'exact' : match }
   }
 }
+
+/** A field that is given as undefined stays as catalogued. */
+const withoutUndefined = (override: ModelOverride): ModelOverride =>
+  Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
 
 /** The longest name in the table that the model's id starts with. */
 function priceFor(prices: Readonly<Record<string, PriceModel>>, name: string): PriceModel | undefined {

@@ -50,12 +50,12 @@ export function readEntry(line: string): CatalogueEntry | undefined {
   return {
     id,
     window: Number(window),
-    ...(inputLimit !== undefined && inputLimit !== '' && { inputLimit: Number(inputLimit) }),
-    ...(maxOutput !== undefined && maxOutput !== '' && { maxOutputTokens: Number(maxOutput) }),
-    ...(rates !== undefined && rates !== '' && { rates: readRates(rates) }),
-    ...(tiers !== undefined && tiers !== '' && { tiers: tiers.split(';').map(readTier) }),
-    ...(cacheMinimum !== undefined && cacheMinimum !== '' && { cacheMinimum: Number(cacheMinimum) }),
-    ...(flags.includes('c') && { canonical: true }),
+    inputLimit: numberIn(inputLimit),
+    maxOutputTokens: numberIn(maxOutput),
+    rates: rates ? readRates(rates) : undefined,
+    tiers: tiers ? tiers.split(';').map(readTier) : undefined,
+    cacheMinimum: numberIn(cacheMinimum),
+    canonical: flags.includes('c') ? true : undefined,
     reasoning: flags.includes('r'),
     modalities: ['text', ...MODALITY_FLAGS.filter(([, flag]) => flags.includes(flag)).map(([name]) => name)],
   }
@@ -67,9 +67,9 @@ export function infoOf(entry: CatalogueEntry): ModelInfo {
   return {
     id: entry.id,
     window: entry.window,
-    ...(entry.inputLimit !== undefined && { inputLimit: entry.inputLimit }),
-    ...(entry.maxOutputTokens !== undefined && { maxOutputTokens: entry.maxOutputTokens }),
-    ...(entry.rates !== undefined && { price: priceOf(entry, entry.rates, name) }),
+    inputLimit: entry.inputLimit,
+    maxOutputTokens: entry.maxOutputTokens,
+    price: entry.rates === undefined ? undefined : priceOf(entry, entry.rates, name),
     tokenizer: tokenizerOf(name),
     reasoning: entry.reasoning,
     modalities: entry.modalities,
@@ -80,8 +80,8 @@ export function infoOf(entry: CatalogueEntry): ModelInfo {
 function priceOf(entry: CatalogueEntry, rates: Rates, name: string): PriceModel {
   return {
     ...rates,
-    ...(entry.tiers !== undefined && { tiers: entry.tiers }),
-    ...(entry.cacheMinimum !== undefined && { cacheMinimum: entry.cacheMinimum }),
+    tiers: entry.tiers,
+    cacheMinimum: entry.cacheMinimum,
     caching: rates.cacheRead === undefined ? 'none' : cachingOf(name),
   }
 }
@@ -93,14 +93,16 @@ function writeRates({ input, output, cacheRead, cacheWrite, cacheWriteLong }: Ra
     .replace(/,+$/, '')
 }
 
+const numberIn = (field = ''): number | undefined => (field === '' ? undefined : Number(field))
+
 function readRates(text: string): Rates {
   const [input, output, read, write, writeLong] = text.split(',')
   return {
     input: Number(input),
     output: Number(output ?? 0),
-    ...(read !== undefined && read !== '' && { cacheRead: Number(read) }),
-    ...(write !== undefined && write !== '' && { cacheWrite: Number(write) }),
-    ...(writeLong !== undefined && writeLong !== '' && { cacheWriteLong: Number(writeLong) }),
+    cacheRead: numberIn(read),
+    cacheWrite: numberIn(write),
+    cacheWriteLong: numberIn(writeLong),
   }
 }
 

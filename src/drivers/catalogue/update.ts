@@ -182,10 +182,10 @@ export function readLiteLlm(data: LiteLlmData): (CatalogueEntry & { readonly pro
         id,
         provider,
         ...windowOf(provider, input, maxOutputTokens),
-        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-        ...(rates !== undefined && { rates }),
-        ...(tiers.length > 0 && { tiers }),
-        ...(cacheMinimum !== undefined && { cacheMinimum }),
+        maxOutputTokens,
+        rates,
+        tiers: tiers.length > 0 ? tiers : undefined,
+        cacheMinimum,
         reasoning: fields['supports_reasoning'] === true,
         modalities: modalitiesOf(fields),
       },
@@ -219,9 +219,9 @@ function ratesOf(fields: Readonly<Record<string, unknown>>, suffix: string, base
   return {
     input,
     output,
-    ...(cacheRead !== undefined && { cacheRead }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
-    ...(cacheWriteLong !== undefined && { cacheWriteLong }),
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong,
   }
 }
 
@@ -285,10 +285,10 @@ export function readModelsDev(data: unknown): (CatalogueEntry & { readonly provi
           id: MODELS_DEV_MAKERS.has(provider) ? id : `${provider}/${id}`,
           provider: MODELS_DEV_MAKERS.get(provider) ?? provider,
           window,
-          ...(input !== undefined && input < window && { inputLimit: input }),
-          ...(maxOutputTokens !== undefined && maxOutputTokens > 0 && { maxOutputTokens }),
-          ...(rates !== undefined && { rates }),
-          ...(above !== undefined && { tiers: [{ above: 200_000, ...above }] }),
+          inputLimit: input !== undefined && input < window ? input : undefined,
+          maxOutputTokens: maxOutputTokens !== undefined && maxOutputTokens > 0 ? maxOutputTokens : undefined,
+          rates,
+          tiers: above === undefined ? undefined : [{ above: 200_000, ...above }],
           reasoning: reasoning === true,
           modalities: ['text', ...inputs(modalities)],
         },
@@ -319,8 +319,8 @@ function modelsDevRates(cost: Fields): Rates | undefined {
   return {
     input,
     output,
-    ...(cacheRead !== undefined && { cacheRead }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
+    cacheRead,
+    cacheWrite,
   }
 }
 

@@ -72,14 +72,14 @@ export function inspect(input: string | Uint8Array): Inspected {
     source,
     classified: {
       kind,
-      ...(format !== undefined && { format }),
+      format,
       confidence,
       mime: found !== whole && preamble > 0 ? 'text/plain' : mimeOf(kind),
-      ...(items !== undefined && { items }),
+      items,
       preamble: found === whole ? 0 : preamble,
       ...size,
     },
-    ...(json !== undefined && { json }),
+    json,
   }
 }
 
@@ -95,13 +95,13 @@ function inspectFrom(text: string, from: number): Found {
   const json = detectJson(text, from)
   if (json !== undefined) {
     const { kind, format, items } = json
-    return { kind, confidence: 1, json, ...(format !== undefined && { format }), ...(items !== undefined && { items }) }
+    return { kind, confidence: 1, json, format, items }
   }
   const sample = takeSample(text, from)
   if (looksLikeJsonLines(sample.lines)) {
     const special = kindOfRecords(sampleJsonLines(sample.lines))
     if (special?.kind === 'log') return { kind: 'log', format: 'json-lines', confidence: 1 }
-    return { kind: 'ndjson', confidence: 0.95, ...(special !== undefined && { format: special.format }) }
+    return { kind: 'ndjson', confidence: 0.95, format: special?.format }
   }
   if (isBase64(text, from)) return { kind: 'base64', confidence: 0.9 }
   let best: Detection | undefined
@@ -113,7 +113,7 @@ function inspectFrom(text: string, from: number): Found {
   }
   if (best !== undefined) return best
   const broken = /^\s*[[{]\s*["{[]/.test(text.slice(from, from + 100))
-  return { kind: 'plain', confidence: 0.5, ...(broken && { format: 'broken-json' }) }
+  return { kind: 'plain', confidence: 0.5, format: broken ? 'broken-json' : undefined }
 }
 
 /** One long run of the alphabet, perhaps in lines of equal length; a data URL's head is allowed. */

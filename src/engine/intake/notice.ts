@@ -62,7 +62,7 @@ function howToRead({ handle, readers }: Pick<NoticeFacts, 'handle' | 'readers'>)
 /** Only the address, for when there is no room for a view. */
 export function pointerText(output: string | Uint8Array, handle: string, readers: readonly string[]): string {
   const { kind, bytes, lines, items } = classify(output)
-  const size = sizeText({ bytes, lines, chars: 0, ...(items !== undefined && { items }) })
+  const size = sizeText({ bytes, lines, chars: 0, items })
   return `${NOTICE_OPEN}${kind}, ${size}. There is no room to show it. ${howToRead({ handle, readers })}]`
 }
 

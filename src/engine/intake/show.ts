@@ -126,13 +126,13 @@ function factsOf({ classified, source }: Inspected, view: BodyView, options: Sho
   const digest = digestOf(source.encoding === 'binary' ? undefined : source.text, options)
   return {
     kind,
-    ...(format !== undefined && { format }),
+    format,
     original: sizeOf(classified, view.items),
     holds: '',
     leftOut: '',
-    ...(options.handle !== undefined && { handle: options.handle }),
+    handle: options.handle,
     readers: options.handle === undefined ? [] : (options.readers ?? []),
-    ...(digest !== undefined && { digest }),
+    digest,
   }
 }
 
@@ -152,7 +152,7 @@ function digestOf(text: string | undefined, { tool, registry }: ShowOptions): st
 
 function sizeOf(classified: Inspected['classified'], items = classified.items): Size {
   const { bytes, chars, lines } = classified
-  return { bytes, chars, lines, ...(items !== undefined && { items }) }
+  return { bytes, chars, lines, items }
 }
 
 function finish(inspected: Inspected, result: Result, options: ShowOptions, elapsed: number | undefined): Shown {
@@ -164,7 +164,7 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
     bytes,
     chars: result.text.length,
     lines: result.truncated ? (result.rendered?.lines ?? countLines(result.body)) : original.lines,
-    ...(original.items !== undefined && { items: result.truncated ? (result.rendered?.items ?? 0) : original.items }),
+    items: original.items === undefined ? undefined : result.truncated ? (result.rendered?.items ?? 0) : original.items,
   }
   return {
     text: result.text,
@@ -177,22 +177,22 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
           ? 'text/plain'
           : classified.mime,
     kind,
-    ...(format !== undefined && { format }),
+    format,
     truncated: result.truncated,
     tokens: result.tokens,
     original,
     shown,
     about: aboutOf(classified, original.items),
     report: reportOf(inspected, result, original, bytes, elapsed),
-    ...(result.truncated && {
-      audit: {
-        action: 'shown-in-part' as const,
-        reason: `more than ${options.budgetTokens} tokens`,
-        originalBytes: original.bytes,
-        shownBytes: bytes,
-        ...(options.handle !== undefined && { handle: options.handle }),
-      },
-    }),
+    audit: result.truncated
+      ? {
+          action: 'shown-in-part',
+          reason: `more than ${options.budgetTokens} tokens`,
+          originalBytes: original.bytes,
+          shownBytes: bytes,
+          handle: options.handle,
+        }
+      : undefined,
   }
 }
 
@@ -263,10 +263,10 @@ function reportOf(
   return {
     large_payload_handled: result.truncated,
     handling_mode: result.truncated ? (result.view?.mode ?? 'head-tail') : 'none',
-    ...(result.truncated && result.view?.template !== undefined && { template_used: result.view.template }),
+    template_used: result.truncated ? result.view?.template : undefined,
     original_items: original.items ?? 0,
     original_chars: original.chars,
-    ...(processingMs !== undefined && { processing_ms: processingMs }),
+    processing_ms: processingMs,
     compressed: result.truncated,
     original_size: original.bytes,
     compressed_size: shownBytes,
@@ -283,7 +283,7 @@ const aboutOf = ({ mime, encoding, lines, kind }: Classified, items: number | un
   encoding,
   lines,
   contentKind: kind,
-  ...(items !== undefined && { items }),
+  items,
 })
 
 /** The same observability for a text that was not shown by `show`: whole, by a design's guard, or only as its address. */
@@ -296,7 +296,7 @@ export function describeOutput(
   const started = now?.()
   const inspected = inspect(output)
   const { bytes, chars, lines, items } = inspected.classified
-  const original: Size = { bytes, chars, lines, ...(items !== undefined && { items }) }
+  const original: Size = { bytes, chars, lines, items }
   const elapsed = started === undefined ? undefined : now!() - started
   const report = reportOf(inspected, { truncated: mode !== 'none' }, original, byteLength(shown), elapsed)
   return { report: { ...report, handling_mode: mode }, about: aboutOf(inspected.classified, items) }

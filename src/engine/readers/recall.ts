@@ -97,7 +97,7 @@ async function answerFrom(
   for (const { text, ...item } of found) {
     const excerpt = around(text, query, each)
     const handle = excerpt === text ? undefined : await store?.({ text, ...item })
-    items.push({ ...item, excerpt, characters: text.length, ...(handle !== undefined && { handle }) })
+    items.push({ ...item, excerpt, characters: text.length, handle })
   }
   return { items, text: render(items, query, maxCharacters) }
 }
@@ -129,8 +129,8 @@ async function itemsOf({ items, links, redact }: RecallHistory, query: string, l
       return {
         identity: identities.get(index) ?? `outside:${id}`,
         kind,
-        ...(toolName !== undefined && { toolName }),
-        ...(callId !== undefined && { callId }),
+        toolName,
+        callId,
         text,
       }
     })
@@ -177,8 +177,8 @@ async function itemAt(
     return {
       identity,
       kind,
-      ...(toolName !== undefined && { toolName }),
-      ...(callId !== undefined && { callId }),
+      toolName,
+      callId,
       at,
       text,
     }

@@ -378,7 +378,7 @@ export function boundOf(plan: CallPlan, facts: Pick<ModelFacts, 'price' | 'maxOu
     facts.price === undefined
       ? undefined
       : inputUsd(inputTokens, facts.price) + (outputTokens * outputRate(inputTokens, facts.price)) / 1_000_000
-  return { tokens: inputTokens + outputTokens, inputTokens, outputTokens, ...(usd !== undefined && { usd }) }
+  return { tokens: inputTokens + outputTokens, inputTokens, outputTokens, usd }
 }
 
 function inputUsd(tokens: number, price: PriceModel): number {
@@ -413,6 +413,6 @@ function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | 
     inputTokens: bound.inputTokens,
     outputTokens,
     tokens: bound.tokens - saved,
-    ...(usd !== undefined && { usd }),
+    usd,
   }
 }

@@ -12,8 +12,6 @@ const MAX_VALUE_CHARS = 80
 
 interface Field {
   readonly path: string
-  /** Its key in the record. */
-  readonly key: string
   count: number
   nulls: number
   /** How often each type of `TYPES` occurred. */
@@ -22,8 +20,6 @@ interface Field {
   words?: Counter
   longest: number
   children?: Map<string, Field>
-  /** Children in the order of the last record: the next one most often has the same keys in the same order. */
-  order: Field[]
   items?: Field
 }
 
@@ -91,9 +87,9 @@ export class Fields {
       .sort((a, b) => b[1] - a[1])
   }
 
-  #field(path: string, key = path): Field {
+  #field(path: string): Field {
     this.#fields++
-    return { path, key, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0, order: [] }
+    return { path, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0 }
   }
 
   #visit(field: Field, value: unknown, depth: number): void {
@@ -133,19 +129,9 @@ export class Fields {
 
   #entries(field: Field, value: Record<string, unknown>, depth: number): void {
     field.children ??= new Map()
-    const { order } = field
-    let place = -1
-    // Values of parsed JSON inherit nothing that could be listed, and this loop reads them fastest.
-    for (const key in value) {
-      place++
-      let child = order[place]
-      if (child === undefined || child.key !== key) {
-        child = field.children.get(key) ?? this.#newChild(field, field.children, key)
-        if (child === undefined) continue
-        // Bounded by the number of fields, not by that of a record's keys.
-        if (place <= order.length) order[place] = child
-      }
-      this.#visit(child, value[key], depth + 1)
+    for (const key of Object.keys(value)) {
+      const child = field.children.get(key) ?? this.#newChild(field, field.children, key)
+      if (child !== undefined) this.#visit(child, value[key], depth + 1)
     }
   }
 
@@ -155,7 +141,7 @@ export class Fields {
       return undefined
     }
     const name = key.length > 60 ? `${key.slice(0, 60)}…` : key
-    const child = this.#field(field.path === '' ? name : `${field.path}.${name}`, key)
+    const child = this.#field(field.path === '' ? name : `${field.path}.${name}`)
     children.set(key, child)
     return child
   }
@@ -293,7 +279,8 @@ export class NumberStats {
     if (this.#values !== undefined) {
       const values = this.#values
       const ranks = shares.map((share) => Math.max(0, Math.ceil(share * values.length) - 1))
-      return ranksOfIntegers(values, ranks, this.min, this.max) ?? ranksOf(values, ranks)
+      const sorted = Float64Array.from(values).sort()
+      return ranks.map((rank) => sorted[rank]!)
     }
     const buckets = [...this.#buckets].sort((a, b) => a[0] - b[0])
     return shares.map((share) => {
@@ -324,32 +311,6 @@ export class NumberStats {
     const { count, min, max, sum } = this
     return { count, min, max, mean: sum / count, sum, p50, p90, p95, p99, approximate: this.#values === undefined }
   }
-}
-
-/** The values at these places of the sorted list. */
-function ranksOf(values: readonly number[], ranks: readonly number[]): number[] {
-  const sorted = Float64Array.from(values).sort()
-  return ranks.map((rank) => sorted[rank]!)
-}
-
-/** The same of whole numbers that lie close together, by counting: ids, ports, milliseconds. Undefined for other numbers. */
-function ranksOfIntegers(
-  values: readonly number[],
-  ranks: readonly number[],
-  min: number,
-  max: number,
-): number[] | undefined {
-  if (max - min > values.length * 4) return undefined
-  const counts = new Uint32Array(max - min + 1)
-  for (const value of values) {
-    if (!Number.isInteger(value)) return undefined
-    counts[value - min]!++
-  }
-  return ranks.map((rank) => {
-    let seen = 0
-    for (let at = 0; at < counts.length; at++) if ((seen += counts[at]!) > rank) return min + at
-    return max
-  })
 }
 
 /** The percentile block of a template: rounded, since it is for reading. */

@@ -126,7 +126,7 @@ function metricsTemplate(): Template {
           type,
           kind,
           value_type: valueType,
-          ...(description !== undefined && { description: shortText(description, DESCRIPTION_CHARS) }),
+          description: description === undefined ? undefined : shortText(description, DESCRIPTION_CHARS),
         })
       }
     },
@@ -134,9 +134,9 @@ function metricsTemplate(): Template {
       total_metrics: total,
       by_kind: kinds.toObject(),
       by_value_type: valueTypes.toObject(),
-      ...(domains.size > 1 && { by_domain: domains.toObject(12) }),
-      ...(units.size > 0 && { by_unit: units.toObject(8) }),
-      ...(labels.size > 0 && { labels: labels.toObject(15) }),
+      by_domain: domains.size > 1 ? domains.toObject(12) : undefined,
+      by_unit: units.size > 0 ? units.toObject(8) : undefined,
+      labels: labels.size > 0 ? labels.toObject(15) : undefined,
       top_metrics: top,
     }),
   }

@@ -62,7 +62,7 @@ export function tracesTemplate(): Template {
         id: span.trace,
         spans: 1,
         error: span.error || span.traceFailed === true,
-        ...(span.message !== undefined && { message: span.message }),
+        message: span.message,
         durationMs: span.durationMs,
         rooted: root,
         name: span.name,
@@ -99,7 +99,7 @@ export function tracesTemplate(): Template {
       return {
         total_traces: list.length,
         total_spans: spans,
-        ...(unheld > 0 && { spans_of_further_traces: unheld }),
+        spans_of_further_traces: unheld > 0 ? unheld : undefined,
         by_service: byService.toObject(20),
         by_status: { ok: list.length - errors.length, error: errors.length },
         spans_by_service: services.toObject(20),
@@ -122,7 +122,7 @@ export function tracesTemplate(): Template {
               p50: rounded(p50),
               p95: rounded(p95),
               max: rounded(stats.max),
-              ...(failures > 0 && { errors: failures }),
+              errors: failures > 0 ? failures : undefined,
             }
           }),
       }
@@ -135,7 +135,7 @@ const summary = (trace: Trace): Record<string, unknown> => ({
   duration_ms: rounded(trace.durationMs),
   root: shortText(trace.name, 80),
   service: trace.service,
-  ...(trace.message !== undefined && { error: shortText(trace.message, 160) }),
+  error: trace.message === undefined ? undefined : shortText(trace.message, 160),
   spans: trace.spans,
 })
 
@@ -143,7 +143,7 @@ const facts = (span: SpanFacts): Record<string, unknown> => ({
   duration_ms: rounded(span.durationMs),
   name: shortText(span.name, 80),
   service: span.service,
-  ...(span.message !== undefined && { error: shortText(span.message, 160) }),
+  error: span.message === undefined ? undefined : shortText(span.message, 160),
   span_id: span.id,
   trace_id: span.trace,
 })
@@ -197,13 +197,13 @@ function* traceSpans(trace: Record<string, unknown>, spans: readonly unknown[]):
   const processes = isRecord(trace['processes']) ? trace['processes'] : {}
   const service = text(pick(trace, 'service', 'serviceName', 'service_name'))
   const { error, message } = failureOf(trace, {})
-  const own = error ? { traceFailed: true as const, ...(message !== undefined && { message }) } : {}
   for (const span of spans) {
     if (!isRecord(span)) continue
     const process = processes[String(span['processID'])]
     const name = isRecord(process) ? text(process['serviceName']) : undefined
     const facts = spanOf(span, id, name ?? service)
-    if (facts !== undefined) yield { ...own, ...facts }
+    if (facts === undefined) continue
+    yield error ? { ...facts, traceFailed: true, message: facts.message ?? message } : facts
   }
 }
 
@@ -222,13 +222,13 @@ function spanOf(
   return {
     trace: text(pick(span, 'traceID', 'traceId', 'trace_id')) ?? trace ?? 'unknown',
     id: id ?? '',
-    ...(parent !== undefined && parent !== '' && parent !== '0' && { parent }),
+    parent: parent !== undefined && parent !== '' && parent !== '0' ? parent : undefined,
     service: serviceOf(span, tags) ?? service ?? 'unknown',
     name: text(pick(span, 'operationName', 'name', 'operation', 'displayName')) ?? 'unnamed',
-    ...(start !== undefined && { start }),
+    start,
     durationMs: duration ?? 0,
     error: failure.error,
-    ...(failure.message !== undefined && { message: failure.message }),
+    message: failure.message,
   }
 }
 
@@ -307,7 +307,7 @@ function failureOf(span: Record<string, unknown>, tags: Record<string, string>):
     (tag !== undefined && tag !== 'true' && tag !== '' ? tag : undefined) ??
     text(span['error_message']) ??
     (http === undefined ? undefined : `http ${http}`)
-  return { error, ...(message !== undefined && message !== '' && { message }) }
+  return { error, message: message !== undefined && message !== '' ? message : undefined }
 }
 
 /** Tags come as an object, as Jaeger's list of {key, value} or as OTLP's typed values. */

@@ -20,7 +20,7 @@ export function chooseView(
     text: source.text,
     from: preamble,
     kind,
-    ...(format !== undefined && { format }),
+    format,
     windowChars: Math.max(4_000, windowChars),
     clean,
   }

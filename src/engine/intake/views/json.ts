@@ -47,7 +47,7 @@ function objectView(input: ViewInput, { root, items }: JsonFound): BodyView {
   return {
     syntax: 'json',
     mode: 'structured-sample',
-    ...(items !== undefined && { items }),
+    items,
     render(chars) {
       const before = beforeIt(input, chars)
       const head = before === undefined ? '' : `"${BEFORE}":${before}`
@@ -182,8 +182,8 @@ function sampleEnds(
   const rest = ends.slice(head.count).toReversed()
   const tail = writeSpans(text, rest, room - head.text.length, form, options, true)
   return {
-    ...(head.count > 0 && { head: head.text }),
-    ...(tail.count > 0 && { tail: tail.text }),
+    head: head.count > 0 ? head.text : undefined,
+    tail: tail.count > 0 ? tail.text : undefined,
     heads: head.count,
     tails: tail.count,
     whole: head.whole && tail.whole,
