@@ -37,12 +37,6 @@ export function parsedJson(text: string): unknown {
 /** Whether a text is JSON, of whatever kind. */
 export const isJsonText = (text: string): boolean => parsedJson(text) !== undefined
 
-/**
- * A copy with more fields. Not `{ ...from, more }`: V8 makes a new shape for each object that gets fields behind a spread, in its runtime, and
- * whoever reads such objects meets a shape that it has never seen with every request.
- */
-export const extended = <A extends object, B extends object>(from: A, more: B): A & B => Object.assign({}, from, more)
-
 /** The candidate with the fewest changed letters, if it is close enough to be what was meant. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined

@@ -86,10 +86,8 @@ export function withTokens(byClass: ClassTokens, kind: TokenClass, tokens: numbe
   return sum
 }
 
-/** To be added to: not a spread, see `extended`. */
-const copyOf = (byClass: ClassTokens): Partial<Record<TokenClass, number>> => Object.assign({}, byClass)
+const copyOf = (byClass: ClassTokens): Partial<Record<TokenClass, number>> => ({ ...byClass })
 
-/** Set behind the copy: a computed key within a literal takes the runtime of the language several times as long. */
 function put(sum: Partial<Record<TokenClass, number>>, kind: TokenClass, tokens: number): void {
   if (tokens !== 0) sum[kind] = (sum[kind] ?? 0) + tokens
 }
@@ -225,7 +223,7 @@ export function countItem(item: Item, context: ItemContext): ItemCount {
 }
 
 /** What is wrong about one picture is wrong about the next: their errors add up. */
-export function addMedia(counts: readonly Count[]): Count {
+function addMedia(counts: readonly Count[]): Count {
   const sum = (of: (count: Count) => number): number => counts.reduce((total, count) => total + of(count), 0)
   return countFrom(
     sum(({ tokens }) => tokens),

@@ -1,6 +1,5 @@
 import { sharedLinks } from '../../../core/chain.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { extended } from '../../../core/values.ts'
 import { modelName, type Target } from '../../../core/target.ts'
 import { codecFor } from '../../codec-for.ts'
 import type { EngineDeps } from '../../deps.ts'
@@ -69,7 +68,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     pause,
     emit: (body) => {
       const { tenant, session, agent } = branch
-      deps.emit(extended(body, { at: deps.clock.now(), tenant, session, agent }))
+      deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent })
     },
   }
 }
