@@ -27,7 +27,7 @@ export function eventsPage(root: string): string {
   const fields = fieldsByType(readFileSync(join(root, 'src/core/events.ts'), 'utf8'))
   return page(
     'Events',
-    'src/core/events.ts and src/core/event-meanings.ts',
+    'src/core/events.ts',
     'One typed event per decision, at `onEvent`, `plimsoll.on`, `/plimsoll/events` (server-sent) and `/plimsoll/api/events`. Each has `type`, `at` (milliseconds), `tenant`, `session`, ' +
       'and where it applies `agent` and `turn`. Events never hold content of a conversation. A compaction is called *epoch* here: its `epoch` is the id that `undo` and `x-plimsoll-epoch` use.',
     table(

@@ -1,6 +1,6 @@
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import { modelName } from '../core/target.ts'
+import { modelName } from '../core/model-name.ts'
 import { estimateTokens } from './estimator/estimate.ts'
 import type { ContentKind } from './estimator/features.ts'
 import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './limit.ts'

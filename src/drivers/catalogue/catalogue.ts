@@ -1,5 +1,5 @@
 import type { PriceModel } from '../../core/price.ts'
-import { modelName } from '../../core/target.ts'
+import { modelName } from '../../core/model-name.ts'
 import { type CatalogueEntry, headsOf, infoOf, normaliseId, readEntry, tokenizerOf } from './entry.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'

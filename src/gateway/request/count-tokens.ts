@@ -1,6 +1,7 @@
 import type { ToolOffer } from '../../engine/readers/offered-tools.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { modelName, type Target } from '../../core/target.ts'
+import type { Target } from '../../core/target.ts'
+import { modelName } from '../../core/model-name.ts'
 import { wireOf } from '../../formats/registry.ts'
 import type { Answer } from './answer.ts'
 import { isEncoded } from '../http/encoding.ts'

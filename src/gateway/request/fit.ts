@@ -1,5 +1,6 @@
 import { DOES_NOT_FIT, isPlimsollError, type PlimsollError } from '../../core/errors.ts'
-import { modelName, type Target } from '../../core/target.ts'
+import type { Target } from '../../core/target.ts'
+import { modelName } from '../../core/model-name.ts'
 import { within } from '../../engine/learning/within.ts'
 import type { PreparedTurn, PrepareRequest } from '../../engine/prepare/prepare.ts'
 import { isVendor } from '../../formats/overflow/index.ts'

@@ -1,6 +1,7 @@
 import { sharedLinks } from '../../../core/chain.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { modelName, type Target } from '../../../core/target.ts'
+import type { Target } from '../../../core/target.ts'
+import { modelName } from '../../../core/model-name.ts'
 import { codecFor } from '../../codec-for.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../../readers/offered-tools.ts'
