@@ -7,7 +7,7 @@ import { fileArtifacts } from '../src/drivers/artifacts/file.ts'
 import { quickjsSandbox } from '../src/drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../src/drivers/sandbox/sqljs.ts'
 import { artifactReaders } from '../src/engine/readers/artifact-readers.ts'
-import { readerProvenance } from '../src/engine/readers/provenance.ts'
+import { readerProvenance } from '../src/engine/readers/reader.ts'
 
 export interface Measure {
   readonly name: string

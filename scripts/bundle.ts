@@ -3,7 +3,7 @@
  * a program, and there are more than six hundred.
  *
  *   tsx scripts/bundle.ts             after tsc: entries are replaced, the other files of tsc stay beside them
- *   tsx scripts/bundle.ts --publish   removes the JavaScript that no entry needs
+ *   tsx scripts/bundle.ts --publish   removes the JavaScript and JSON that no entry needs
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -43,6 +43,7 @@ await bundle.close()
 if (process.argv.includes('--publish')) {
   const needed = new Set(output.map(({ fileName }) => join(dist, fileName)))
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' })
-  for (const file of files.filter((name) => /\.js(\.map)?$/.test(name) && !name.startsWith('dashboard')))
+  // Data is part of the files that were joined.
+  for (const file of files.filter((name) => /\.(js(\.map)?|json)$/.test(name) && !name.startsWith('dashboard')))
     if (!needed.has(join(dist, file))) rmSync(join(dist, file))
 }

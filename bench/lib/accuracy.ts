@@ -1,5 +1,4 @@
-import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
-import { loadGemma } from '../../src/drivers/tokenizers/open-models.ts'
+import { loadGemma, loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { estimateTokens } from '../../src/meter/index.ts'
 import { type CountText, ESTIMATOR_NAMES, loadContender } from './contenders.ts'
 import { CORPUS_KINDS, type Piece } from './corpus.ts'

@@ -1,5 +1,5 @@
-import { type FamilyFit, CONTENT_KINDS, type ContentKind } from '../../src/meter/estimator/kinds.ts'
-import { FEATURE_COUNT, FEATURES } from '../../src/meter/estimator/features.ts'
+import type { FamilyFit } from '../../src/meter/estimator/estimate.ts'
+import { CONTENT_KINDS, type ContentKind, FEATURE_COUNT, FEATURES } from '../../src/meter/estimator/features.ts'
 import { featuresOfDelta, loadClaudeDeltas } from './claude-deltas.ts'
 import { fitRobust } from './least-squares.ts'
 import { quantile } from './statistics.ts'

@@ -1,4 +1,4 @@
-import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { estimateTokens } from '../../src/meter/index.ts'
 
 export type CountText = (text: string) => number

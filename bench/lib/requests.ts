@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Conversation } from '../../src/core/conversation.ts'
-import { showsWholePrompt } from '../../src/core/whole-prompt.ts'
+import { showsWholePrompt } from '../../src/core/count.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { createTokenizers } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { codecs, framingOfWire } from '../../src/formats/registry.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { ERROR_CODES, PlimsollError, type ErrorCode } from '../../src/core/errors.ts'
-import { EVENT_MEANINGS } from '../../src/core/event-meanings.ts'
+import { EVENT_MEANINGS } from '../../src/core/events.ts'
 import { statusOf } from '../../src/gateway/request/answer.ts'
 import { code, page, table } from './markdown.ts'
 
@@ -27,7 +27,7 @@ export function eventsPage(root: string): string {
   const fields = fieldsByType(readFileSync(join(root, 'src/core/events.ts'), 'utf8'))
   return page(
     'Events',
-    'src/core/events.ts and src/core/event-meanings.ts',
+    'src/core/events.ts',
     'One typed event per decision, at `onEvent`, `plimsoll.on`, `/plimsoll/events` (server-sent) and `/plimsoll/api/events`. Each has `type`, `at` (milliseconds), `tenant`, `session`, ' +
       'and where it applies `agent` and `turn`. Events never hold content of a conversation. A compaction is called *epoch* here: its `epoch` is the id that `undo` and `x-plimsoll-epoch` use.',
     table(

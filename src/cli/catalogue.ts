@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
-import { CATALOGUE_DATE } from '../drivers/catalogue/catalogue-data.ts'
+import { bundledCatalogue, CATALOGUE_DATE } from '../drivers/catalogue/bundled.ts'
 import type { CatalogueUpdate } from '../drivers/catalogue/update.ts'
 import { plimsollHome } from '../compose/plimsoll.ts'
 import type { PriceModel } from '../core/price.ts'

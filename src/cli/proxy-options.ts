@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../settings/index.ts'
-import { LOG_LEVELS } from '../core/log-level.ts'
+import { LOG_LEVELS } from '../core/events.ts'
 import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../settings/proxy.ts'
 import type { Upstreams } from '../settings/upstreams.ts'
 import { readLogLevel } from '../drivers/logs/event-log.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { PlimsollError } from '../core/errors.ts'
-import { SYSTEM_TENANT } from '../core/system-tenant.ts'
+import { SYSTEM_TENANT } from '../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
 import type { SessionInfo } from '../ports/session-store.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'

@@ -1,6 +1,6 @@
 import type { EventBody } from '../core/events.ts'
 import type { Policy } from '../core/policy.ts'
-import { amendedCatalogue } from '../drivers/catalogue/amended.ts'
+import { amendedCatalogue } from '../drivers/catalogue/catalogue.ts'
 import type { EngineDeps } from '../engine/deps.ts'
 import { checkSteps, designOf } from '../engine/presets/design.ts'
 import type { BudgetBook } from '../engine/spending/budget-book.ts'

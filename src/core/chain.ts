@@ -1,5 +1,4 @@
-import type { Hash } from './hash.ts'
-import { identityOf, type ClientProfile, type QuotedText } from './identity.ts'
+import { type ClientProfile, type Hash, identityOf, type QuotedText } from './identity.ts'
 import type { Item } from './item.ts'
 
 /** One chained item: where it stands, what it is, and the hash of everything up to and including it. */

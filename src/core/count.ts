@@ -1,3 +1,6 @@
+import type { Conversation, RequestSettings } from './conversation.ts'
+import type { Item } from './item.ts'
+
 /** Where a number of tokens came from, strongest first. */
 export type CountSource = 'exact' | 'provider' | 'calibrated' | 'estimate' | 'unknown'
 
@@ -65,3 +68,20 @@ export function scaleCount(count: Count, factor: number, spread = 0): Count {
     count.source === 'estimate' || count.source === 'exact' ? 'calibrated' : count.source,
   )
 }
+
+/**
+ * Whether everything that the provider will count stands in the request. Only then does its count say something about the tokenizer; any
+ * other tells how full this conversation is.
+ */
+export const showsWholePrompt = (
+  { settings, items }: Pick<Conversation, 'settings' | 'items'>,
+  anyHides: (items: readonly Item[]) => boolean = (all) => all.some(hidesContent),
+): boolean => settings.unseen === undefined && !anyHides(items)
+
+/** A file by id or URL, and what a tool of the provider's found: the body names them and does not hold them. */
+export const hidesContent = ({ serverSide, media }: Pick<Item, 'serverSide' | 'media'>): boolean =>
+  serverSide === true || media?.some(({ data }) => data === undefined) === true
+
+/** The provider holds the history before this request: what stands in it is only what is new. */
+export const isChained = ({ previousResponseId, conversationId }: RequestSettings): boolean =>
+  previousResponseId !== undefined || conversationId !== undefined

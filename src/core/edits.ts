@@ -1,6 +1,5 @@
 import type { Conversation, EnvelopeChanges, NewTool } from './conversation.ts'
 import { PlimsollError } from './errors.ts'
-import { extended } from './extended.ts'
 import type { Item, ToolDeclaration } from './item.ts'
 
 /** One change to the view. Pure data: it can be shown, stored, applied again and undone. */
@@ -93,9 +92,9 @@ export function changeEnvelope(conversation: Conversation, changes: EnvelopeChan
   const { keepTools } = changes
   // Of tools that were added before only those stay that may.
   if (keepTools === undefined || changes.addTools !== undefined || all.addTools === undefined)
-    return extended(conversation, { changes: all })
+    return { ...conversation, changes: all }
   const addTools = all.addTools.filter(({ name }) => keepTools.includes(name))
-  return extended(conversation, { changes: { ...all, addTools } })
+  return { ...conversation, changes: { ...all, addTools } }
 }
 
 export const declaration = (tool: NewTool): ToolDeclaration => ({ name: tool.name, text: JSON.stringify(tool) })

@@ -51,7 +51,7 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
     }
     if (edit.op === 'replace' && place !== undefined) {
       const { text, reason, handle } = edit
-      edits.push({ op: 'replace', at: place, text, reason, ...(handle !== undefined && { handle }) })
+      edits.push({ op: 'replace', at: place, text, reason, handle })
     }
     if (edit.op === 'insert') {
       const from = edit.before === undefined ? items.length : indexes.get(edit.before)!
@@ -105,16 +105,14 @@ function translate(edit: EpochEdit, n: number, epoch: EpochPlan, transcript: Tra
     const index = indexOf(edit.at)
     if (index === undefined) return []
     const { text, reason, handle } = edit
-    return [{ op: 'replace', id: items[index]!.id, text, reason, ...(handle !== undefined && { handle }) }]
+    return [{ op: 'replace', id: items[index]!.id, text, reason, handle }]
   }
   if (edit.op === 'insert') {
     const before = firstAnchored(edit.at, epoch.count, transcript)
     const { role, text, reason } = edit
     const at = before ?? afterLast(epoch.count, transcript)
     const next = at === undefined ? undefined : items[withLeaders(transcript, at)]
-    return [
-      { op: 'insert', id: `${epoch.id}.${n}`, role, text, reason, ...(next !== undefined && { before: next.id }) },
-    ]
+    return [{ op: 'insert', id: `${epoch.id}.${n}`, role, text, reason, before: next?.id }]
   }
   const gone = edit.op === 'strip' ? reasoningOf : dropRange
   return gone(edit.from, edit.to, transcript).map((index) => ({

@@ -1,6 +1,5 @@
 import { PlimsollError, type ErrorCode } from './errors.ts'
-import { nearest } from './nearest.ts'
-import { isRecord } from './values.ts'
+import { isRecord, nearest } from './values.ts'
 
 /** What a program may hand over, as data: TypeScript checks it while it is written, this while it runs. */
 export type GivenShape =

@@ -38,3 +38,6 @@ export const mapHandles = (text: string, replacement: (handle: Handle) => string
 export function handlesIn(text: string): Handle[] {
   return [...new Set(text.match(PATTERN) ?? [])]
 }
+
+/** Whose logs and values are Plimsoll's own: accounts of budgets, learned limits. Lists of sessions leave it out. */
+export const SYSTEM_TENANT = 'plimsoll'

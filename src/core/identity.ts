@@ -1,5 +1,7 @@
-import type { Hash } from './hash.ts'
 import type { Item } from './item.ts'
+
+/** A collision-resistant hash, passed in so that the core stays free of imports. Returns lower-case hex. */
+export type Hash = (text: string) => string
 
 /** Text that a client injects, moves or rewrites between requests and that therefore is no part of an item's identity. */
 export interface ClientProfile {

@@ -18,8 +18,33 @@ export function addUsage(a: Usage, b: Usage): Usage {
     input: a.input + b.input,
     cacheRead: a.cacheRead + b.cacheRead,
     cacheWrite: a.cacheWrite + b.cacheWrite,
-    ...(cacheWriteLong > 0 && { cacheWriteLong }),
+    cacheWriteLong: cacheWriteLong > 0 ? cacheWriteLong : undefined,
     output: a.output + b.output,
     reasoning: a.reasoning + b.reasoning,
   }
 }
+
+/** Usage that says nothing is no usage. */
+export const isKnownUsage = (usage: Usage | undefined): usage is Usage =>
+  usage !== undefined && (usage.input > 0 || usage.output > 0)
+
+/**
+ * Usage from outside, as far as it is one: whole parts that cannot be told are unknown, and so is what they would add up to. Parts of the
+ * prompt and of the answer that are not named count as none of it.
+ */
+export function checkedUsage(usage: Partial<Record<keyof Usage, unknown>> | undefined): Usage | undefined {
+  if (usage === undefined || usage === null || !isAmount(usage.input) || !isAmount(usage.output)) return undefined
+  const { input, output } = usage
+  return {
+    input,
+    cacheRead: Math.min(input, amountOf(usage.cacheRead)),
+    cacheWrite: Math.min(input, amountOf(usage.cacheWrite)),
+    output,
+    reasoning: Math.min(output, amountOf(usage.reasoning)),
+    cacheWriteLong: isAmount(usage.cacheWriteLong) ? usage.cacheWriteLong : undefined,
+  }
+}
+
+const amountOf = (value: unknown): number => (isAmount(value) ? value : 0)
+
+const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0

@@ -1,7 +1,7 @@
 import { type FoldedLog, foldLog } from './session-log.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { LogRecord } from '../core/records.ts'
-import { SYSTEM_TENANT } from '../core/system-tenant.ts'
+import { SYSTEM_TENANT } from '../core/handles.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { StoreMaintenance } from '../ports/store-maintenance.ts'
 import { BoundedMap } from '../util/bounded-map.ts'

@@ -2,7 +2,7 @@ import type { Codec } from '../core/codec.ts'
 import type { RequestSettings } from '../core/conversation.ts'
 import type { EventSink } from '../core/events.ts'
 import type { Handle } from '../core/handles.ts'
-import type { Hash } from '../core/hash.ts'
+import type { Hash } from '../core/identity.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Target } from '../core/target.ts'
 import type { Budget, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
@@ -18,7 +18,7 @@ import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
 import type { Memo } from './memo/memo.ts'
 import type { Readers } from './readers/reader-tools.ts'
-import type { ReaderProvenance } from './readers/provenance.ts'
+import type { ReaderProvenance } from './readers/reader.ts'
 
 /** Everything the engine is given; `compose/open/engine.ts` puts it together. */
 export interface EngineDeps {

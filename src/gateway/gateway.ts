@@ -1,8 +1,7 @@
 import { isPlimsollError } from '../core/errors.ts'
 import type { EventBody, EventSink } from '../core/events.ts'
-import { extended } from '../core/extended.ts'
 import type { LearnedLimits } from '../engine/learning/learned-limits.ts'
-import type { HistoryScope } from '../engine/readers/scope/history-scope.ts'
+import type { HistoryScope } from '../engine/readers/scope.ts'
 import { weightOf } from '../engine/memo/recent-bodies.ts'
 import type { Session, SessionOptions } from '../engine/session/session.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -163,7 +162,7 @@ async function manage<B>(
   const { request, route, codec, text, conversation, decode, mode, settings, policy, owner, key } = opened
   const { tenant, session: sessionId, agent } = owner
   const emit = (event: EventBody): void =>
-    deps.emit(extended(event, { tenant, session: sessionId, agent, at: deps.clock.now() }))
+    deps.emit({ ...event, tenant, session: sessionId, agent, at: deps.clock.now() })
   const wanted = { tenant, id: sessionId, agent, ...(key !== undefined && { key }) }
   const session = deps.session(wanted, policy, weightOf(text, conversation.items.length))
   const links = deps.chain(conversation.items)

@@ -1,5 +1,4 @@
-import type { Hash } from '../core/hash.ts'
-import { CLAUDE_CODE, identityOf } from '../core/identity.ts'
+import { CLAUDE_CODE, type Hash, identityOf } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import { isRecord } from '../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../formats/endpoints.ts'

@@ -1,5 +1,4 @@
-import type { Writable } from '../util/writable.ts'
-import type { ContentKind } from './estimator/kinds.ts'
+import type { ContentKind } from './estimator/features.ts'
 
 /** One measurement, by the parts that have factors of their own. */
 export interface Sample {
@@ -73,85 +72,52 @@ export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1, media: undefi
 
 type Clamp = readonly [low: number, high: number]
 
+/** A sample as a fit sees it: newer ones weigh more, contradicted ones hardly anything. */
+interface Row extends Required<Omit<Sample, 'isContradicted'>> {
+  /** Newer ones do not contradict it. */
+  readonly isSpeaking: boolean
+}
+
 /**
  * Least absolute relative deviations of `real = text * t + framing * f + tools * g + media * m`, one factor at a time: each step is a
  * weighted median, so a sample with something in it that nobody showed moves nothing.
  */
 export function fit(samples: readonly Sample[], clamp: Clamp): Fit {
-  const speaking = fillRows(samples)
-  const hasTools = anySpeaks(rows.tools)
-  const { text, framing, tools, media } = bestOf(FRAMING_STARTS, clamp, hasTools, anySpeaks(rows.media))
-  const byKind = kindFactors({ text: 0, framing, tools, media }, clamp)
-  sorted.clear()
-  for (let row = 0; row < rows.count; row++) {
-    if (rows.isSpeaking[row] !== true) continue
-    const predicted = predictedIn(row, byKind[rows.kind[row]!] ?? text, framing, tools, media ?? 1)
-    sorted.add(Math.abs(missBetween(rows.real[row]!, predicted)), 1)
-  }
-  const usual = sorted.at(speaking < SAMPLES_FOR_OUTLIERS ? speaking - 1 : Math.floor((speaking - 1) * 0.9))
+  const rows = samples.map((sample, i) => rowOf(sample, RECENCY ** (samples.length - 1 - i)))
+  const speaking = rows.filter(({ isSpeaking }) => isSpeaking)
+  const hasTools = rows.some((row) => speaks(row, 'tools'))
+  const hasMedia = rows.some((row) => speaks(row, 'media'))
+  const factors = bestOf(rows, clamp, hasTools, hasMedia)
+  const byKind = kindFactors(rows, factors, clamp)
+  const misses = speaking
+    .map((row) => Math.abs(missOf(row, { ...factors, text: byKind[row.kind] ?? factors.text })))
+    .sort((a, b) => a - b)
+  const last = misses.length - 1
+  const usual = misses[misses.length < SAMPLES_FOR_OUTLIERS ? last : Math.floor(last * 0.9)]!
   const spread =
-    speaking < SAMPLES_FOR_SPREAD ? undefined : Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN))
-  return { text, framing, tools, media, byKind, hasTools, spread }
+    misses.length < SAMPLES_FOR_SPREAD
+      ? undefined
+      : Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN))
+  return { ...factors, byKind, hasTools, spread }
 }
 
-/**
- * The samples of one fit in columns of plain numbers that are used again: a fit goes over them some fifty times, and several follow each
- * answer.
- */
-const rows = {
-  count: 0,
-  text: [] as number[],
-  fixed: [] as number[],
-  tools: [] as number[],
-  media: [] as number[],
-  real: [] as number[],
-  weight: [] as number[],
-  kind: [] as ContentKind[],
-  /** Newer ones do not contradict it. */
-  isSpeaking: [] as boolean[],
-}
-
-/** How many of them speak. */
-function fillRows(samples: readonly Sample[]): number {
-  let speaking = 0
-  rows.count = samples.length
-  for (let row = 0; row < samples.length; row++) {
-    const { text, fixed, tools = 0, media = 0, real, kind, weight, isContradicted } = samples[row]!
-    const recent = weight * recencyOf(samples.length - 1 - row)
-    rows.text[row] = text
-    rows.fixed[row] = fixed
-    rows.tools[row] = tools
-    rows.media[row] = media
-    rows.real[row] = real
-    rows.kind[row] = kind
-    rows.weight[row] = recent * (isContradicted === true ? CONTRADICTED : 1)
-    rows.isSpeaking[row] = isContradicted !== true
-    if (isContradicted !== true) speaking++
-  }
-  return speaking
-}
-
-const recencies: number[] = []
-
-const recencyOf = (place: number): number => (recencies[place] ??= RECENCY ** place)
-
-function anySpeaks(part: readonly number[]): boolean {
-  const { count, text, fixed, tools, media } = rows
-  for (let row = 0; row < count; row++)
-    if (part[row]! > SPEAKING_SHARE * (text[row]! + fixed[row]! + tools[row]! + media[row]!)) return true
-  return false
+function rowOf(
+  { text, fixed, tools = 0, media = 0, real, kind, weight, isContradicted }: Sample,
+  recency: number,
+): Row {
+  const isSpeaking = isContradicted !== true
+  const own = weight * recency * (isSpeaking ? 1 : CONTRADICTED)
+  return { text, fixed, tools, media, real, kind, weight: own, isSpeaking }
 }
 
 /** A factor of its own for each class of text that enough samples are mostly of. */
-function kindFactors(others: Factors, clamp: Clamp): Fit['byKind'] {
-  const counts = new Map<ContentKind, number>()
-  for (let row = 0; row < rows.count; row++) {
-    const kind = rows.kind[row]!
-    if (rows.isSpeaking[row] === true) counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  }
+function kindFactors(rows: readonly Row[], { framing, tools, media }: Factors, clamp: Clamp): Fit['byKind'] {
   const byKind: Partial<Record<ContentKind, number>> = {}
-  for (const [kind, count] of counts)
-    if (count >= SAMPLES_FOR_CLASS) byKind[kind] = partFactor(rows.text, others, PRIOR_WEIGHT, clamp, kind)
+  for (const kind of new Set(rows.map((row) => row.kind))) {
+    const own = rows.filter((row) => row.kind === kind && row.isSpeaking)
+    if (own.length >= SAMPLES_FOR_CLASS)
+      byKind[kind] = partFactor(own, 'text', { text: 0, framing, tools, media }, PRIOR_WEIGHT, clamp)
+  }
   return byKind
 }
 
@@ -159,14 +125,12 @@ function kindFactors(others: Factors, clamp: Clamp): Fit['byKind'] {
  * From the first start that leaves next to nothing unexplained, else from the one that leaves least. One factor at a time can get no further than
  * a mix that most samples share: there more text and less framing explain the same numbers.
  */
-function bestOf(starts: readonly number[], clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
-  let enough = 0
-  for (let row = 0; row < rows.count; row++) enough += rows.weight[row]!
-  enough *= EXPLAINED
+function bestOf(rows: readonly Row[], clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
+  const enough = rows.reduce((sum, { weight }) => sum + weight, 0) * EXPLAINED
   let best: { readonly factors: Factors; readonly left: number } | undefined
-  for (const start of starts) {
-    const factors = descend(start, clamp, hasTools, hasMedia)
-    const missed = missedBy(factors)
+  for (const start of FRAMING_STARTS) {
+    const factors = descend(rows, start, clamp, hasTools, hasMedia)
+    const missed = missedBy(rows, factors)
     const left =
       missed + PRIOR_WEIGHT * Math.abs(factors.text - 1) + FRAMING_PRIOR_WEIGHT * Math.abs(factors.framing - 1)
     if (best === undefined || left < best.left) best = { factors, left }
@@ -175,23 +139,22 @@ function bestOf(starts: readonly number[], clamp: Clamp, hasTools: boolean, hasM
   return best?.factors ?? UNLEARNED
 }
 
-function descend(start: number, clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
-  const factors: Writable<Factors> = { text: 1, framing: start, tools: 1, media: undefined }
+function descend(rows: readonly Row[], start: number, clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
+  let factors: Factors = { text: 1, framing: start, tools: 1, media: undefined }
   for (let round = 0; round < ROUNDS; round++) {
-    const { text, framing, tools, media } = factors
+    const before = factors
     // The part that is asked about takes nothing itself.
-    factors.text = 0
-    factors.text = partFactor(rows.text, factors, PRIOR_WEIGHT, clamp)
-    factors.framing = 0
-    factors.framing = partFactor(rows.fixed, factors, FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
-    if (hasTools) factors.tools = 0
-    factors.tools = hasTools ? partFactor(rows.tools, factors, TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP) : factors.framing
-    if (hasMedia) {
-      factors.media = 0
-      factors.media = partFactor(rows.media, factors, MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP)
-    }
+    const text = partFactor(rows, 'text', { ...before, text: 0 }, PRIOR_WEIGHT, clamp)
+    const framing = partFactor(rows, 'fixed', { ...before, text, framing: 0 }, FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
+    const tools = hasTools
+      ? partFactor(rows, 'tools', { ...before, text, framing, tools: 0 }, TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP)
+      : framing
+    const media = hasMedia
+      ? partFactor(rows, 'media', { text, framing, tools, media: 0 }, MEDIA_PRIOR_WEIGHT, MEDIA_CLAMP)
+      : undefined
+    factors = { text, framing, tools, media }
     const isSame =
-      text === factors.text && framing === factors.framing && tools === factors.tools && media === factors.media
+      text === before.text && framing === before.framing && tools === before.tools && media === before.media
     // A further round would find the same again.
     if (isSame) break
   }
@@ -199,99 +162,57 @@ function descend(start: number, clamp: Clamp, hasTools: boolean, hasMedia: boole
 }
 
 /** What the factors leave unexplained, as shares of the samples. */
-function missedBy({ text, framing, tools, media = 1 }: Factors): number {
-  let missed = 0
-  for (let row = 0; row < rows.count; row++) {
-    const real = rows.real[row]!
-    missed += rows.weight[row]! * (Math.abs(real - predictedIn(row, text, framing, tools, media)) / real)
-  }
-  return missed
-}
+const missedBy = (rows: readonly Row[], factors: Factors): number =>
+  rows.reduce((sum, row) => sum + row.weight * (Math.abs(row.real - predicted(row, factors)) / row.real), 0)
 
-/** What is left for one part when the others take what their factors say; of one kind, only by the samples that speak. */
+/** What is left for one part when the others take what their factors say. */
 function partFactor(
-  part: readonly number[],
-  { text, framing, tools, media = 1 }: Factors,
+  rows: readonly Row[],
+  part: 'text' | 'fixed' | 'tools' | 'media',
+  others: Factors,
   priorWeight: number,
   clamp: Clamp,
-  kind?: ContentKind,
 ): number {
-  sorted.clear()
-  sorted.add(1, priorWeight)
-  for (let row = 0; row < rows.count; row++) {
-    const counted = part[row]!
-    const isMeant = kind === undefined || (rows.kind[row] === kind && rows.isSpeaking[row] === true)
-    if (counted > 0 && isMeant) {
-      const real = rows.real[row]!
-      const rest = real - predictedIn(row, text, framing, tools, media)
-      sorted.add(rest / counted, (rows.weight[row]! * counted) / real)
-    }
+  const values: Weighted[] = [{ value: 1, weight: priorWeight }]
+  for (const row of rows) {
+    const counted = row[part]
+    if (counted > 0)
+      values.push({ value: (row.real - predicted(row, others)) / counted, weight: (row.weight * counted) / row.real })
   }
-  return bounded(sorted.median(), clamp)
+  return bounded(weightedMedian(values), clamp)
 }
 
 const bounded = (value: number, [low, high]: Clamp): number => Math.min(high, Math.max(low, value))
 
-const predictedIn = (row: number, text: number, framing: number, tools: number, media: number): number =>
-  rows.text[row]! * text + rows.fixed[row]! * framing + rows.tools[row]! * tools + rows.media[row]! * media
+const predicted = (
+  { text, fixed, tools = 0, media = 0 }: Omit<Sample, 'kind' | 'weight' | 'real'>,
+  factors: Factors,
+): number => text * factors.text + fixed * factors.framing + tools * factors.tools + media * (factors.media ?? 1)
 
 /** log(real / predicted) */
-export const missOf = ({ real, text, fixed, tools = 0, media = 0 }: Sample, factors: Factors): number =>
-  missBetween(
-    real,
-    text * factors.text + fixed * factors.framing + tools * factors.tools + media * (factors.media ?? 1),
-  )
+export const missOf = (sample: Sample, factors: Factors): number =>
+  Math.log(sample.real / Math.max(1, predicted(sample, factors)))
 
-const missBetween = (real: number, predicted: number): number => Math.log(real / Math.max(1, predicted))
-
-/** Weighted values in order. Few of them, for each fit of each answer: plain numbers in lists that are used again. */
-interface SortedValues {
-  clear(): void
-  add(value: number, weight: number): void
-  /** The value at a place in the order. */
-  at(place: number): number
-  /** With interpolation between the two middle values, so that few samples do not make it jump. */
-  median(): number
+interface Weighted {
+  readonly value: number
+  readonly weight: number
 }
 
-function sortedValues(): SortedValues {
-  const values: number[] = []
-  const weights: number[] = []
-  let count = 0
-  return {
-    clear() {
-      count = 0
-    },
-    add(value, weight) {
-      let at = count++
-      for (; at > 0 && values[at - 1]! > value; at--) {
-        values[at] = values[at - 1]!
-        weights[at] = weights[at - 1]!
-      }
-      values[at] = value
-      weights[at] = weight
-    },
-    at: (place) => values[place]!,
-    median() {
-      let half = 0
-      for (let i = 0; i < count; i++) half += weights[i]!
-      half /= 2
-      let below = 0
-      for (let i = 0; i < count; i++) {
-        const weight = weights[i]!
-        const middle = below + weight / 2
-        if (middle >= half) {
-          const value = values[i]!
-          if (i === 0) return value
-          const before = values[i - 1]!
-          const beforeMiddle = below - weights[i - 1]! / 2
-          return before + ((value - before) * (half - beforeMiddle)) / (middle - beforeMiddle)
-        }
-        below += weight
-      }
-      return values[count - 1]!
-    },
+/** With interpolation between the two middle values, so that few samples do not make it jump. */
+function weightedMedian(values: Weighted[]): number {
+  values.sort((a, b) => a.value - b.value)
+  const half = values.reduce((sum, { weight }) => sum + weight, 0) / 2
+  let below = 0
+  let before: Weighted | undefined
+  for (const each of values) {
+    const middle = below + each.weight / 2
+    if (middle >= half) {
+      if (before === undefined) return each.value
+      const start = below - before.weight / 2
+      return before.value + ((each.value - before.value) * (half - start)) / (middle - start)
+    }
+    below += each.weight
+    before = each
   }
+  return values.at(-1)!.value
 }
-
-const sorted = sortedValues()

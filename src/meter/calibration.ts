@@ -13,7 +13,7 @@ import {
   type Fit,
   type Sample,
 } from './calibration-fit.ts'
-import type { ContentKind } from './estimator/kinds.ts'
+import type { ContentKind } from './estimator/features.ts'
 
 /** What was counted in two ways is off in two ways. */
 export interface CalibratedTarget extends Pick<Target, 'model'> {

@@ -1,20 +1,50 @@
 export {
-  createMeter,
   type ClassTokens,
+  createMeter,
   type Measurement,
   type Meter,
   type MeterOptions,
   type TargetRef,
   type TokenClass,
 } from './meter.ts'
-export type { DesignArithmetic, DesignInput } from './design.ts'
+export {
+  addFresh,
+  type Anchor,
+  anchorAfter,
+  type AnchorInput,
+  answerLength,
+  commitRequest,
+  type Counters,
+  type DesignArithmetic,
+  type DesignInput,
+  type Growth,
+  growthSince,
+  looksTruncated,
+  type MeasuredOnce,
+  occupancy,
+  type Occupancy,
+  occupancyByDifference,
+  occupancyOfChained,
+  percentFull,
+  projectedTokens,
+  refine,
+  type RefineOptions,
+  setSchema,
+  settleResponse,
+  startCounters,
+  straddles,
+} from './occupancy.ts'
 export {
   bufferOf,
   type BufferSetting,
   DEFAULT_BODY_BYTES,
-  limitOf,
   type LimitKnowledge,
+  limitOf,
+  type MeterEvents,
+  type ModelFacts,
+  type ModelLookup,
   MOST_OF_WINDOW,
+  type TextCounter,
 } from './limit.ts'
 export {
   type Calibration,
@@ -25,58 +55,41 @@ export {
   type Prediction,
 } from './calibration.ts'
 export { type Estimate, estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
-export { CONTENT_KINDS, type ContentKind } from './estimator/kinds.ts'
-export type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
+export { CONTENT_KINDS, type ContentKind } from './estimator/features.ts'
+export { LONG_TEXT, textPieces } from './raw-counter.ts'
+export { checkedUsage, isKnownUsage } from '../core/usage.ts'
 export {
-  addFresh,
-  commitRequest,
-  type Counters,
-  percentFull,
-  projectedTokens,
-  setSchema,
-  settleResponse,
-  startCounters,
-} from './counters.ts'
-export {
-  type Anchor,
-  anchorAfter,
-  type AnchorInput,
-  type Growth,
-  growthSince,
-  looksTruncated,
-  type MeasuredOnce,
-  answerLength,
-  type Occupancy,
-  occupancy,
-  occupancyByDifference,
-  occupancyOfChained,
-} from './occupancy.ts'
-export { refine, type RefineOptions, straddles } from './refine.ts'
-export { LONG_TEXT, textPieces } from './text-pieces.ts'
-export { checkedUsage, isKnownUsage } from './usage.ts'
-export type {
-  AccountHold,
-  Budget,
-  BudgetAccount,
-  BudgetAnswer,
-  BudgetScope,
-  BudgetStanding,
-  OthersShare,
-  ReserveRequest,
-  Spender,
-  Spent,
-} from './ledger/budget-terms.ts'
-export { type Budgets, createBudgets } from './ledger/budgets.ts'
+  type AccountHold,
+  boundOf,
+  type Budget,
+  type BudgetAccount,
+  type BudgetAnswer,
+  type Budgets,
+  type BudgetScope,
+  type BudgetStanding,
+  type CallBound,
+  type CallPlan,
+  createBudgets,
+  type OthersShare,
+  type ReserveRequest,
+  type Spender,
+  type Spent,
+} from './ledger/budgets.ts'
 export {
   callOf,
+  type CallPurpose,
   createLedger,
   type Ledger,
   type LedgerCall,
   type LedgerFilter,
   type LedgerOptions,
   type LedgerSplit,
+  type LedgerTotals,
+  type ManagedCall,
+  NO_CALLS,
+  turnLine,
+  turnsRemaining,
+  turnTotals,
+  type TurnUsage,
+  unmanagedCost,
 } from './ledger/ledger.ts'
-export { type CallPurpose, type LedgerTotals, NO_CALLS } from './ledger/totals.ts'
-export { boundOf, type CallBound, type CallPlan } from './ledger/reservation.ts'
-export { unmanagedCost, type ManagedCall } from './ledger/unmanaged.ts'
-export { turnLine, turnsRemaining, turnTotals, type TurnUsage } from './ledger/turns.ts'

@@ -1,8 +1,10 @@
-import { PlimsollError } from '../core/errors.ts'
 import type { RequestSettings } from '../core/conversation.ts'
+import type { Count } from '../core/count.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { EventBody } from '../core/events.ts'
 import type { BufferRule } from '../core/policy.ts'
+import type { PriceModel } from '../core/price.ts'
 import type { Limit, LimitSource, Target } from '../core/target.ts'
-import type { ModelFacts, ModelLookup } from './needs.ts'
 
 /** Bytes that every large vendor takes in one request body; Anthropic's 32 MB is the smallest. */
 export const DEFAULT_BODY_BYTES = 32_000_000
@@ -96,3 +98,31 @@ export function bufferOf(buffer: BufferSetting, window: number): number {
 }
 
 const format = (tokens: number): string => tokens.toLocaleString('en-US')
+
+/** What the meter wants to know about a model. The `Catalogue` port fits this. */
+export interface ModelFacts {
+  readonly id: string
+  readonly window: number
+  /** The user set it; nothing that is catalogued or learned goes over it. */
+  readonly windowIsSet?: true
+  readonly inputLimit?: number
+  readonly maxOutputTokens?: number
+  readonly price?: PriceModel
+  readonly tokenizer: string
+  readonly reasoning: boolean
+}
+
+export interface ModelLookup {
+  resolve(model: string): { readonly info: ModelFacts; readonly match: 'exact' | 'normalised' | 'default' }
+}
+
+/** Counts text. The `Tokenizer` port fits this. */
+export interface TextCounter {
+  readonly name: string
+  count(text: string): Count
+}
+
+/** Where the meter reports what it had to guess or give up. The engine adds time, tenant and session. */
+export type MeterEvents = (event: EventBody) => void
+
+export const ignoreEvents: MeterEvents = () => {}

@@ -2,18 +2,15 @@ import type { Conversation } from '../core/conversation.ts'
 import { type Count, countFrom, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { Item, ToolDeclaration } from '../core/item.ts'
 import type { Load } from '../core/target.ts'
-import type { Usage } from '../core/usage.ts'
-import { createPrefixes, type Prefixes } from '../util/prefix-memo.ts'
-import type { CalibratedTarget, Calibration } from './calibration.ts'
-import type { ContentKind } from './estimator/kinds.ts'
-import { widened } from './family-bias.ts'
-import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './needs.ts'
+import { isKnownUsage, type Usage } from '../core/usage.ts'
 import type { PromptFraming } from '../core/wire-traits.ts'
-import { framingOf, itemFramingOf, type Overhead, overheadOf } from './overhead.ts'
+import type { CalibratedTarget, Calibration } from './calibration.ts'
+import type { ContentKind } from './estimator/features.ts'
+import { ignoreEvents, type MeterEvents, type ModelFacts, type ModelLookup, type TextCounter } from './limit.ts'
+import { framingOf, itemFramingOf, keepsOlderThinking, type Overhead, overheadOf, widened } from './overhead.ts'
 import { createRawCounter, type Lens } from './raw-counter.ts'
 import { addItem, addSums, type ClassTokens, countOf, NOTHING, type Tally, withTokens } from './tally.ts'
-import { keepsOlderThinking } from './thinking.ts'
-import { isKnownUsage } from './usage.ts'
+import { createPrefixes, type Prefixes } from '../util/prefix-memo.ts'
 
 export interface MeterOptions {
   readonly catalogue: ModelLookup
@@ -23,9 +20,7 @@ export interface MeterOptions {
   readonly framingOf?: (format: string) => PromptFraming | undefined
   /** What was learned from reported usage. */
   readonly calibration?: Calibration
-  /** Texts whose count is remembered. @default 10000 */
-  readonly cachedTexts?: number
-  /** Characters of all of them together, and 400 more for each. @default 8 million */
+  /** Characters of all texts whose count is remembered, and 400 more for each. @default 8 million */
   readonly cachedCharacters?: number
   /** What was added up before, found again by the beginning of a history. @default a memory of the meter's own */
   readonly prefixes?: Prefixes<Item>
@@ -93,7 +88,7 @@ export interface Meter {
 }
 
 export function createMeter(options: MeterOptions): Meter {
-  const { catalogue, tokenizerFor, calibration, cachedTexts = 10_000, onEvent = ignoreEvents } = options
+  const { catalogue, tokenizerFor, calibration, onEvent = ignoreEvents } = options
   const { prefixes = createPrefixes<Item>() } = options
   const overheadFor = ({ model, family }: Pick<Lens, 'model' | 'family'>, format: string): Overhead =>
     overheadOf(options.framingOf?.(format) ?? 'messages', model, family)
@@ -101,7 +96,6 @@ export function createMeter(options: MeterOptions): Meter {
   const raw = createRawCounter({
     catalogue,
     tokenizerFor,
-    cachedTexts,
     cachedCharacters,
     onEvent,
     overheadFor,

@@ -1,10 +1,9 @@
 import type { Conversation } from '../core/conversation.ts'
 import { type Count, countFrom, exactly, sumCounts } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import type { Usage } from '../core/usage.ts'
+import type { Load, Target } from '../core/target.ts'
+import { isKnownUsage, type Usage } from '../core/usage.ts'
 import type { ClassTokens, Measurement, Meter, TargetRef, TokenClass } from './meter.ts'
-import type { Counters } from './counters.ts'
-import { isKnownUsage } from './usage.ts'
 
 /**
  * The last measured call of a branch: what its prompt really was, and how much of the conversation it covered. It belongs to one
@@ -40,7 +39,7 @@ export function anchorAfter(previous: Anchor | undefined, input: AnchorInput): A
   const { usage, measurement, conversation, epoch, purpose = 'turn' } = input
   if (purpose !== 'turn' || !isKnownUsage(usage) || usage.input === 0) return previous
   return {
-    ...(epoch !== undefined && { epoch }),
+    epoch,
     prompt: usage.input,
     output: usage.output,
     reasoning: usage.reasoning,
@@ -271,4 +270,134 @@ export function looksTruncated(measurement: Pick<Measurement, 'count'>, usage: U
   const { low, source } = measurement.count
   const share = source === 'calibrated' || source === 'provider' ? 0.9 : 0.7
   return isKnownUsage(usage) && usage.input > 0 && usage.input < low * share
+}
+
+/** The counters of the ai-agent design, as a view: a session shows where its tokens stand between two requests. */
+export interface Counters {
+  /** Committed conversation: after a response, its whole input and output. */
+  readonly current: number
+  /** Waiting for the next request. */
+  readonly pending: number
+  /** Added since the turn began: tool results, replacement texts. */
+  readonly fresh: number
+  /** Declared tools. Part of `current` once a response measured them. */
+  readonly schema: number
+  /** For display only: reasoning is inside the output reserve. */
+  readonly reasoning: number
+  readonly schemaMeasured: boolean
+}
+
+export const startCounters = (seed: number, schema = 0): Counters => ({
+  current: 0,
+  pending: seed,
+  fresh: 0,
+  schema,
+  reasoning: 0,
+  schemaMeasured: false,
+})
+
+export const addFresh = (counters: Counters, tokens: number): Counters => ({
+  ...counters,
+  fresh: counters.fresh + Math.max(0, tokens),
+})
+
+/** Tools changed; what a response had measured of the old ones is out of date by the difference. */
+export function setSchema(counters: Counters, schema: number): Counters {
+  const change = counters.schemaMeasured ? schema - counters.schema : 0
+  return { ...counters, schema, pending: Math.max(0, counters.pending + change) }
+}
+
+/** A request leaves: everything is committed at once, so that a retry commits nothing twice. */
+export function commitRequest(counters: Counters): Counters {
+  return { ...counters, current: counters.current + counters.pending + counters.fresh, pending: 0, fresh: 0 }
+}
+
+/** A response came: the measured numbers replace the committed estimate. Unknown usage changes nothing. */
+export function settleResponse(counters: Counters, usage: Usage | undefined): Counters {
+  if (!isKnownUsage(usage)) return counters
+  return {
+    ...counters,
+    current: usage.input + usage.output,
+    pending: 0,
+    reasoning: usage.reasoning,
+    schemaMeasured: true,
+  }
+}
+
+/** The size of the next request, `extra` on top; the schema counts once, measured or estimated. */
+export function projectedTokens(counters: Counters, extra = 0): number {
+  const schema = counters.schemaMeasured ? 0 : counters.schema
+  return counters.current + counters.pending + counters.fresh + schema + extra
+}
+
+/** Share of the window in percent, as it is shown to the model: never above 100. */
+export function percentFull(counters: Counters, window: number): number {
+  return window <= 0 ? 100 : Math.min(100, Math.round((projectedTokens(counters) / window) * 100))
+}
+
+/** A source design's own arithmetic, in place of measured prompt + estimate. */
+export interface DesignArithmetic {
+  /** From the design's raw count to real tokens, by what the provider said last. */
+  factor(last: Anchor | undefined): number
+  /** The formula alone, for a request that is only planned; absent where it needs what a provider said. */
+  estimate?(conversation: Conversation, model: string): number
+  /** The load by the design's formula. */
+  load(input: DesignInput): Occupancy
+  /** Our own count where the design's is a guess so far; undefined where the load itself is as good as any. */
+  certain(input: DesignInput): Load | undefined
+}
+
+/** What a load is worked out from. */
+export interface DesignInput {
+  readonly target: Target
+  /** The target as the meter reads it: with what was learned about its tokenizer. */
+  readonly gauge: TargetRef
+  readonly conversation: Conversation
+  readonly measurement: Measurement
+  /** By our own meter: measured prompt plus what came since, where there was one. */
+  readonly occupancy: Occupancy
+  /** The last measured call on this model. */
+  readonly last: Anchor | undefined
+  /** The same, if this request continues it under the same epoch. */
+  readonly anchor: Anchor | undefined
+}
+
+/** Anything with a count to sharpen. */
+export interface Counted {
+  readonly count: Count
+}
+
+export interface RefineOptions<M extends Counted> {
+  /** Measures again; called after an exact tokenizer was loaded. */
+  readonly measure: () => M
+  /** The number that a decision hangs on. */
+  readonly threshold: number
+  /** Loads the exact tokenizer; false when there is none. */
+  readonly loadTokenizer?: () => Promise<boolean>
+  /** The provider's own count of this request. Given only when the caller allows the call. */
+  readonly askProvider?: () => Promise<number | undefined>
+}
+
+/** True when the interval does not say on which side of the threshold the load is. */
+export const straddles = ({ count }: Counted, threshold: number): boolean =>
+  count.low <= threshold && threshold < count.high
+
+/** Sharpens a measurement only where it decides something: exact tokenizer first, then the provider. Failures leave it as it is. */
+export async function refine<M extends Counted>(options: RefineOptions<M>): Promise<M> {
+  const { measure, threshold, loadTokenizer, askProvider } = options
+  let measured = measure()
+  if (!straddles(measured, threshold)) return measured
+  if (await attempt(loadTokenizer)) measured = measure()
+  if (!straddles(measured, threshold)) return measured
+  const told = await attempt(askProvider)
+  return told === undefined || !(told > 0) ? measured : { ...measured, count: exactly(told, 'provider') }
+}
+
+async function attempt<T>(step: (() => Promise<T>) | undefined): Promise<T | undefined> {
+  try {
+    return await step?.()
+  } catch {
+    // A refinement is a luxury: the upper bound still decides safely.
+    return undefined
+  }
 }

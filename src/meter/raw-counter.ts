@@ -1,22 +1,18 @@
-import { BoundedMap } from '../util/bounded-map.ts'
 import { type Count, NO_TOKENS } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
 import { modelName } from '../core/model-name.ts'
-import type { Prefixes } from '../util/prefix-memo.ts'
-import type { Overhead } from './overhead.ts'
-import { createContentCache } from './content-cache.ts'
-import { type CountedItem, countItem, type ItemContext } from './count-item.ts'
 import { estimateTokens } from './estimator/estimate.ts'
-import type { ContentKind } from './estimator/kinds.ts'
-import { createTally } from './tally.ts'
-import { LONG_TEXT, textPieces } from './text-pieces.ts'
-import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './needs.ts'
+import type { ContentKind } from './estimator/features.ts'
+import type { MeterEvents, ModelFacts, ModelLookup, TextCounter } from './limit.ts'
+import type { Overhead } from './overhead.ts'
+import { type CountedItem, countItem, createTally, type ItemContext } from './tally.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
+import type { Prefixes } from '../util/prefix-memo.ts'
 
 export interface RawCounterOptions {
   readonly catalogue: ModelLookup
   readonly tokenizerFor: ((family: string) => TextCounter | undefined) | undefined
-  readonly cachedTexts: number
-  readonly cachedCharacters: number | undefined
+  readonly cachedCharacters?: number
   readonly onEvent: MeterEvents
   readonly overheadFor: (lens: Pick<Lens, 'model' | 'family'>, format: string) => Overhead
   readonly prefixes: Prefixes<Item>
@@ -61,13 +57,13 @@ export interface RawCounter {
 const MOST_MODELS = 1000
 const MOST_LENSES = 64
 const MOST_FORMATS = 32
+/** What a remembered count takes beside its text, as characters. */
+const ENTRY_CHARACTERS = 400
 
 export function createRawCounter(options: RawCounterOptions): RawCounter {
-  const { catalogue, tokenizerFor, cachedTexts, cachedCharacters, onEvent, overheadFor, prefixes } = options
-  const texts = createContentCache<{ count: Count; kind: ContentKind }>({
-    entries: cachedTexts,
-    ...(cachedCharacters !== undefined && { characters: cachedCharacters }),
-  })
+  const { catalogue, tokenizerFor, cachedCharacters = 8_000_000, onEvent, overheadFor, prefixes } = options
+  /** Texts whose count is known, by who sent them and how they were counted. */
+  const texts = new BoundedMap<string, { count: Count; kind: ContentKind }>(cachedCharacters)
   /** By model: of those that may be exact, and of those that may not. */
   const lenses = [true, false].map(() => new BoundedMap<string, Lens>(MOST_LENSES))
   const facts = new BoundedMap<string, { readonly info: ModelFacts; readonly isKnown: boolean }>(MOST_MODELS)
@@ -105,24 +101,23 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     }
   }
 
-  /** `isOwn`: see `ContentCache`. */
-  function countText(lens: Lens, text: string, isOwn = false): { count: Count; kind: ContentKind } {
+  function countText(lens: Lens, text: string): { count: Count; kind: ContentKind } {
     if (text === '') return { count: NO_TOKENS, kind: 'prose' }
-    if (text.length <= LONG_TEXT) return countPiece(lens, text, isOwn)
-    const parts = [...textPieces(text)].map((piece) => countPiece(lens, piece, false))
+    if (text.length <= LONG_TEXT) return countPiece(lens, text)
+    const parts = [...textPieces(text)].map((piece) => countPiece(lens, piece))
     const sum = (of: (count: Count) => number): number => parts.reduce((all, { count }) => all + of(count), 0)
     // What is wrong about one piece is wrong about the next: their errors add up.
     const { kind, count } = parts[0]!
     return { count: { ...count, tokens: sum((c) => c.tokens), low: sum((c) => c.low), high: sum((c) => c.high) }, kind }
   }
 
-  function countPiece(lens: Lens, text: string, isOwn: boolean): { count: Count; kind: ContentKind } {
-    const scope = `${lens.key}|${lens.owner ?? ''}`
-    const known = texts.get(scope, text)
+  function countPiece(lens: Lens, text: string): { count: Count; kind: ContentKind } {
+    const key = `${lens.key}|${lens.owner ?? ''}\0${text}`
+    const known = texts.get(key)
     if (known !== undefined) return known
     const { kind, ...estimate } = estimateTokens(text, lens.family)
     const counted = { count: exactCount(lens, text) ?? estimate, kind }
-    texts.set(scope, text, counted, isOwn)
+    texts.set(key, counted, text.length + ENTRY_CHARACTERS)
     return counted
   }
 
@@ -165,7 +160,7 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     },
     formatOf,
     familyOf: (model) => factsOf(modelName(model)).info.tokenizer,
-    text: (lens, text) => countText(lens, text),
+    text: countText,
     item(lens, item, format) {
       const { seen, overhead } = formatOf(lens, format)
       const known = seen.get(item)
@@ -178,13 +173,12 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
         isKnown: lens.isKnown,
         overhead,
         countText(part) {
-          // Formats cut the texts of items out of the body.
-          const counted = countText(lens, part, true)
+          const counted = countText(lens, part)
           if (part === item.text) kind = counted.kind
           text += counted.count.tokens
           return counted.count
         },
-        ...(lens.hidden !== undefined && { hidden: lens.hidden }),
+        hidden: lens.hidden,
       }
       const { words, media } = countItem(item, context)
       const result = { words, media, kind, text: Math.min(text, words.tokens) }
@@ -194,3 +188,26 @@ export function createRawCounter(options: RawCounterOptions): RawCounter {
     },
   }
 }
+
+/** Longer texts are counted in pieces, so that nobody has to count all of one at a time. */
+export const LONG_TEXT = 256 * 1024
+const LONGEST_BETWEEN = 4_096
+
+/** The pieces of a long text, cut in front of a line break or blank where there is one near; a shorter text is one piece. */
+export function* textPieces(text: string): Generator<string> {
+  for (let from = 0; from < text.length;) {
+    const to = endOfPiece(text, from)
+    yield text.slice(from, to)
+    from = to
+  }
+}
+
+function endOfPiece(text: string, from: number): number {
+  const end = from + LONG_TEXT
+  if (end >= text.length) return text.length
+  for (let at = end; at > end - LONGEST_BETWEEN; at--) if (text.charCodeAt(at) <= 32) return at
+  // Not between the halves of a character.
+  return isLowSurrogate(text.charCodeAt(end)) ? end + 1 : end
+}
+
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff

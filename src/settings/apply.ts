@@ -1,4 +1,4 @@
-import type { LogLevel } from '../core/log-level.ts'
+import type { LogLevel } from '../core/events.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
 import type { Budget } from '../meter/index.ts'

@@ -1,4 +1,4 @@
-import type { LogLevel } from '../core/log-level.ts'
+import type { LogLevel } from '../core/events.ts'
 import type { Policy, SummaryRule, ToolBudgetRule } from '../core/policy.ts'
 import type { PriceModel } from '../core/price.ts'
 import type { BudgetScope } from '../meter/index.ts'

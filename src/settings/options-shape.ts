@@ -1,5 +1,5 @@
 import type { GivenShape } from '../core/given.ts'
-import { LOG_LEVELS } from '../core/log-level.ts'
+import { LOG_LEVELS } from '../core/events.ts'
 
 const text: GivenShape = { kind: 'text' }
 const on: GivenShape = { kind: 'switch' }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { artifactReaders } from '../../src/engine/readers/artifact-readers.ts'
-import { readerProvenance } from '../../src/engine/readers/provenance.ts'
+import { readerProvenance } from '../../src/engine/readers/reader.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const data = join(process.env['PLIMSOLL_SHARED'] ?? join(root, '../shared'), 'data/tool-outputs')

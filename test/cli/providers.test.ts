@@ -12,7 +12,7 @@ import {
   type Script,
   type Wire,
 } from '../../src/testing/referee/index.ts'
-import { commonPrefix } from '../../src/core/common-prefix.ts'
+import { commonPrefix } from '../../src/core/values.ts'
 import { plimsoll, temporaryHome, type Ran } from './support/binary.ts'
 
 let home: string

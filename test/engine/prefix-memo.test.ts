@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { chainOf } from '../../src/core/chain.ts'
-import { commonPrefix } from '../../src/core/common-prefix.ts'
+import { commonPrefix } from '../../src/core/values.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
 import { createPrefixes } from '../../src/util/prefix-memo.ts'
 import { createMemo } from '../../src/engine/memo/memo.ts'

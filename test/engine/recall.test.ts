@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll } from '../../src/index.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { answerRecall } from '../../src/engine/readers/scope/recall.ts'
+import { answerRecall } from '../../src/engine/readers/recall.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createDrain, sanitise, show } from '../../src/engine/intake/index.ts'
-import { createSharedDrain } from '../../src/engine/intake/logs/drain.ts'
+import { shapeReader } from '../../src/engine/intake/logs/drain.ts'
 import { parseLogLine } from '../../src/engine/intake/logs/log-line.ts'
-import { shapeReader } from '../../src/engine/intake/logs/shape-of.ts'
 import { grouped } from '../../src/engine/intake/text.ts'
 import { property } from '../support/property.ts'
 import { options } from './helpers.ts'
@@ -113,7 +112,7 @@ describe('lines that are alike', () => {
     property(
       fc.array(message.chain(filled), { minLength: 1, maxLength: 30 }),
       (messages) => {
-        const [alike, alone] = [createDrain(), createSharedDrain((each) => shapeReader()(each))]
+        const [alike, alone] = [createDrain(), createDrain({ shapeOf: (each) => shapeReader()(each) })]
         for (const [i, each] of [...messages, ...messages].entries())
           for (const drain of [alike, alone]) drain.add(each, i)
         expect(alike.groups()).toEqual(alone.groups())

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createToolRegistry, runTemplate } from '../../src/engine/intake/index.ts'
-import { NumberStats } from '../../src/engine/intake/json/stats.ts'
+import { NumberStats } from '../../src/engine/intake/json/fields.ts'
 import { corpusFiles, seeded } from './helpers.ts'
 
 const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { get_encoding } from 'tiktoken'
 import { describe, expect, it } from 'vitest'
 import { filesBelow, readText, sharedData } from '../../bench/lib/shared.ts'
-import { loadTiktoken, type TiktokenEncoding } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken, type TiktokenEncoding } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { awkwardText, seeded } from './random.ts'
 
 const SEED = 20_261_115
@@ -22,7 +22,7 @@ describe.each(['o200k', 'cl100k'] as const)('exact BPE: %s', async (encoding: Ti
   })
 
   it('agrees with the reference on this source tree', () => {
-    for (const path of ['src/meter/bpe/merge.ts', 'src/core/price.ts', 'package.json']) {
+    for (const path of ['src/meter/bpe/bpe.ts', 'src/core/price.ts', 'package.json']) {
       const text = readFileSync(path, 'utf8')
       expect(count(text), path).toBe(expected(text))
     }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { readModelsDev } from '../../src/drivers/catalogue/models-dev.ts'
-import { fetchCatalogue } from '../../src/drivers/catalogue/update.ts'
+import { fetchCatalogue, readModelsDev } from '../../src/drivers/catalogue/update.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { countText } from '../../src/drivers/tokenizers/count.ts'
+import { countText } from '../../src/drivers/tokenizers/tokenizers.ts'
 
 const answer =
   (body: unknown, status = 200) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadCorpus } from '../../bench/lib/corpus.ts'
 import { sharedData } from '../../bench/lib/shared.ts'
-import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { estimatedFamilies, estimateTokens } from '../../src/meter/index.ts'
 import { scan } from '../../src/meter/estimator/scan.ts'
 import { awkwardText, seeded } from './random.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { amendedCatalogue } from '../../src/drivers/catalogue/amended.ts'
+import { amendedCatalogue } from '../../src/drivers/catalogue/catalogue.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
 import { bufferOf, limitOf } from '../../src/meter/index.ts'
 

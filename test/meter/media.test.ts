@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Item, Media } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { createMeter } from '../../src/meter/index.ts'
-import { audioSeconds, pdfPages } from '../../src/meter/media/documents.ts'
-import { imageSize } from '../../src/meter/media/image-size.ts'
+import { audioSeconds, imageSize, pdfPages } from '../../src/meter/media.ts'
 
 function png(width: number, height: number, padding = 0): string {
   const head = Buffer.alloc(33)

@@ -1,10 +1,8 @@
 import { countTokens } from 'bpe-lite'
 import { describe, expect, it } from 'vitest'
 import type { EventBody } from '../../src/core/events.ts'
-import { loadGemma, loadOpenModel } from '../../src/drivers/tokenizers/open-models.ts'
-import { createTokenizers } from '../../src/drivers/tokenizers/tokenizers.ts'
-import { rustPattern } from '../../src/meter/bpe/patterns.ts'
-import { createByteLevelCounter, createSentencePieceCounter } from '../../src/meter/bpe/tokenizer-json.ts'
+import { createTokenizers, loadGemma, loadOpenModel } from '../../src/drivers/tokenizers/tokenizers.ts'
+import { createByteLevelCounter, createSentencePieceCounter, rustPattern } from '../../src/meter/bpe/vocabularies.ts'
 import { awkwardText, seeded } from './random.ts'
 
 const SEED = 5

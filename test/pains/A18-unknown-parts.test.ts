@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { applyEdits, type Edit } from '../../src/core/edits.ts'
-import { withPairedDrops } from '../../src/core/paired-drops.ts'
+import { withPairedDrops } from '../../src/core/turns.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { WIRES } from '../support/generators/index.ts'
 import { plainBody } from './support/plain-bodies.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { estimateTokens } from '../../src/meter/index.ts'
 
 const base64 = Buffer.from(Array.from({ length: 60_000 }, (_, n) => (n * 7_919 + (n >> 5)) % 256)).toString('base64')

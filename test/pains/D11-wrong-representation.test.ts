@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ItemKind } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { createMeter } from '../../src/meter/index.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { loadTiktoken } from '../../src/drivers/tokenizers/tiktoken.ts'
+import { loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { codecOf } from '../../src/formats/registry.ts'
 import { createMeter } from '../../src/meter/index.ts'
 

@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lineMatcher } from '../../src/engine/readers/grep/line-matcher.ts'
-import { requiredLiteral } from '../../src/engine/readers/grep/required-literal.ts'
+import { lineMatcher, requiredLiteral } from '../../src/engine/readers/line-matcher.ts'
 import { bodyOf, random, setup } from './setup.ts'
 
 const SEED = 20261115

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readerProvenance } from '../../src/engine/readers/provenance.ts'
+import { readerProvenance } from '../../src/engine/readers/reader.ts'
 import { secret, setup } from './setup.ts'
 
 describe('reader provenance', () => {

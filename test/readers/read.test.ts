@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonItemScanner } from '../../src/engine/readers/json-items.ts'
-import { pathOf } from '../../src/engine/readers/read.ts'
+import { jsonItemScanner, pathOf } from '../../src/engine/readers/read.ts'
 import { bodyOf, setup } from './setup.ts'
 
 const SEED = 20261115

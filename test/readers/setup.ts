@@ -4,7 +4,7 @@ import {
   type ArtifactReaders,
   type ArtifactReadersOptions,
 } from '../../src/engine/readers/artifact-readers.ts'
-import { readerProvenance, type ReaderProvenance } from '../../src/engine/readers/provenance.ts'
+import { readerProvenance, type ReaderProvenance } from '../../src/engine/readers/reader.ts'
 import type { ArtifactMeta, ArtifactStore } from '../../src/ports/artifact-store.ts'
 
 export const secret = Buffer.from('0123456789abcdef0123456789abcdef')

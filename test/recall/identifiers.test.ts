@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import { identifiersOf } from '../../src/core/identifiers.ts'
+import { identifiersOf } from '../../src/core/quotes.ts'
 
 const named = (text: string) => identifiersOf(text).map(({ kind, text: name }) => `${kind} ${name}`)
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PlimsollEvent } from '../../src/core/events.ts'
-import { LOG_LEVELS } from '../../src/core/log-level.ts'
+import { LOG_LEVELS, type PlimsollEvent } from '../../src/core/events.ts'
 import { eventLog, readLogLevel } from '../../src/drivers/logs/event-log.ts'
 import { createPlimsoll } from '../../src/index.ts'
 

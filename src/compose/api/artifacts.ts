@@ -1,6 +1,6 @@
 import type { Handle } from '../../core/handles.ts'
-import type { ExtractAnswer, ExtractRequest } from '../../engine/readers/extract/index.ts'
-import type { GrepRequest } from '../../engine/readers/grep/grep.ts'
+import type { ExtractAnswer, ExtractRequest } from '../../engine/readers/extract.ts'
+import type { GrepRequest } from '../../engine/readers/grep.ts'
 import type { QueryRequest } from '../../engine/readers/query.ts'
 import type { ReaderAnswer } from '../../engine/readers/reader.ts'
 import type { RunRequest } from '../../engine/readers/run.ts'

@@ -1,4 +1,4 @@
-import { amendedCatalogue } from '../../drivers/catalogue/amended.ts'
+import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summarizer.ts'
 import { byName } from '../../formats/registry.ts'

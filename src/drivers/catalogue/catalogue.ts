@@ -1,10 +1,8 @@
+import type { PriceModel } from '../../core/price.ts'
 import { modelName } from '../../core/model-name.ts'
-import { BoundedMap } from '../../util/bounded-map.ts'
+import { type CatalogueEntry, headsOf, infoOf, normaliseId, readEntry, tokenizerOf } from './entry.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
-import { amendmentOf, type Amendments } from './amended.ts'
-import { type CatalogueEntry, infoOf, readEntry } from './entry.ts'
-import { tokenizerOf } from './families.ts'
-import { headsOf, normaliseId } from './normalise.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 
 export interface CatalogueOptions extends Amendments {
   /** Lines as `writeEntry` makes them. */
@@ -88,4 +86,53 @@ function indexOf(lines: string): { byId: Map<string, CatalogueEntry>; byName: Ma
     if (!byName.has(name) || entry.canonical === true) byName.set(name, entry)
   }
   return { byId, byName }
+}
+
+/** A user's own word on a model, over the catalogue's. Fields that are left out stay as catalogued. */
+export type ModelOverride = Partial<Omit<ModelInfo, 'id' | 'windowIsSet'>>
+
+export interface Amendments {
+  readonly overrides?: Readonly<Record<string, ModelOverride>>
+  /** Prices of a policy, by normalised id or its head; `default` prices what nothing else names. */
+  readonly prices?: Readonly<Record<string, PriceModel>>
+}
+
+/** Any catalogue with a user's overrides or a policy's prices on top; an override goes before both. */
+export function amendedCatalogue(catalogue: Catalogue, amendments: Amendments): Catalogue {
+  const { overrides = {}, prices } = amendments
+  if (Object.keys(overrides).length === 0 && prices === undefined) return catalogue
+  const amend = amendmentOf(amendments)
+  return {
+    resolve: (model) => amend(catalogue.resolve(model), modelName(model)),
+    search: (query) => catalogue.search(query).map((info) => amend({ info, match: 'exact' }, info.id).info),
+  }
+}
+
+function amendmentOf({ overrides = {}, prices }: Amendments): (found: Resolution, model: string) => Resolution {
+  const overridden = new Map(
+    Object.entries(overrides).map(([id, override]) => [id.toLowerCase(), withoutUndefined(override)]),
+  )
+  return ({ info, match }, model) => {
+    const name = normaliseId(model)
+    const override = overridden.get(model.toLowerCase()) ?? overridden.get(name)
+    const price = prices === undefined ? undefined : priceFor(prices, name)
+    if (override === undefined && price === undefined) return { info, match }
+    const isSet = override?.window !== undefined
+    const windowIsSet = isSet ? (true as const) : info.windowIsSet
+    const amended = { ...info, price: price ?? info.price, ...override, windowIsSet }
+    return { info: amended, match: isSet && match === 'default' ? 'exact' : match }
+  }
+}
+
+/** A field that is given as undefined stays as catalogued. */
+const withoutUndefined = (override: ModelOverride): ModelOverride =>
+  Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
+
+/** The longest name in the table that the model's id starts with. */
+function priceFor(prices: Readonly<Record<string, PriceModel>>, name: string): PriceModel | undefined {
+  let best: string | undefined
+  for (const key of Object.keys(prices)) {
+    if (name.startsWith(normaliseId(key)) && (best === undefined || key.length > best.length)) best = key
+  }
+  return best === undefined ? prices['default'] : prices[best]
 }

@@ -1,7 +1,5 @@
 import type { PriceModel, Rates } from '../../core/price.ts'
 import type { ModelInfo } from '../../ports/catalogue.ts'
-import { bindsThinking, cachingOf, tokenizerOf } from './families.ts'
-import { normaliseId } from './normalise.ts'
 
 /**
  * A catalogue entry is one line, so that a new price is a one-line diff:
@@ -52,12 +50,12 @@ export function readEntry(line: string): CatalogueEntry | undefined {
   return {
     id,
     window: Number(window),
-    ...(inputLimit !== undefined && inputLimit !== '' && { inputLimit: Number(inputLimit) }),
-    ...(maxOutput !== undefined && maxOutput !== '' && { maxOutputTokens: Number(maxOutput) }),
-    ...(rates !== undefined && rates !== '' && { rates: readRates(rates) }),
-    ...(tiers !== undefined && tiers !== '' && { tiers: tiers.split(';').map(readTier) }),
-    ...(cacheMinimum !== undefined && cacheMinimum !== '' && { cacheMinimum: Number(cacheMinimum) }),
-    ...(flags.includes('c') && { canonical: true }),
+    inputLimit: numberIn(inputLimit),
+    maxOutputTokens: numberIn(maxOutput),
+    rates: rates ? readRates(rates) : undefined,
+    tiers: tiers ? tiers.split(';').map(readTier) : undefined,
+    cacheMinimum: numberIn(cacheMinimum),
+    canonical: flags.includes('c') ? true : undefined,
     reasoning: flags.includes('r'),
     modalities: ['text', ...MODALITY_FLAGS.filter(([, flag]) => flags.includes(flag)).map(([name]) => name)],
   }
@@ -69,9 +67,9 @@ export function infoOf(entry: CatalogueEntry): ModelInfo {
   return {
     id: entry.id,
     window: entry.window,
-    ...(entry.inputLimit !== undefined && { inputLimit: entry.inputLimit }),
-    ...(entry.maxOutputTokens !== undefined && { maxOutputTokens: entry.maxOutputTokens }),
-    ...(entry.rates !== undefined && { price: priceOf(entry, entry.rates, name) }),
+    inputLimit: entry.inputLimit,
+    maxOutputTokens: entry.maxOutputTokens,
+    price: entry.rates === undefined ? undefined : priceOf(entry, entry.rates, name),
     tokenizer: tokenizerOf(name),
     reasoning: entry.reasoning,
     modalities: entry.modalities,
@@ -82,8 +80,8 @@ export function infoOf(entry: CatalogueEntry): ModelInfo {
 function priceOf(entry: CatalogueEntry, rates: Rates, name: string): PriceModel {
   return {
     ...rates,
-    ...(entry.tiers !== undefined && { tiers: entry.tiers }),
-    ...(entry.cacheMinimum !== undefined && { cacheMinimum: entry.cacheMinimum }),
+    tiers: entry.tiers,
+    cacheMinimum: entry.cacheMinimum,
     caching: rates.cacheRead === undefined ? 'none' : cachingOf(name),
   }
 }
@@ -95,18 +93,100 @@ function writeRates({ input, output, cacheRead, cacheWrite, cacheWriteLong }: Ra
     .replace(/,+$/, '')
 }
 
+const numberIn = (field = ''): number | undefined => (field === '' ? undefined : Number(field))
+
 function readRates(text: string): Rates {
   const [input, output, read, write, writeLong] = text.split(',')
   return {
     input: Number(input),
     output: Number(output ?? 0),
-    ...(read !== undefined && read !== '' && { cacheRead: Number(read) }),
-    ...(write !== undefined && write !== '' && { cacheWrite: Number(write) }),
-    ...(writeLong !== undefined && writeLong !== '' && { cacheWriteLong: Number(writeLong) }),
+    cacheRead: numberIn(read),
+    cacheWrite: numberIn(write),
+    cacheWriteLong: numberIn(writeLong),
   }
 }
 
 function readTier(text: string): Rates & { above: number } {
   const [above, rates] = text.split(':')
   return { above: Number(above), ...readRates(rates ?? '') }
+}
+
+/** Which tokenizer a model uses, by its normalised id. The first pattern that fits decides. */
+const FAMILIES: readonly (readonly [RegExp, string])[] = [
+  // Opus 4.7 brought a tokenizer that is about 1.4 times heavier; every later Claude has it.
+  [/claude.*(opus-4-[7-9]|(opus|sonnet|haiku)-[5-9]|fable|mythos)/, 'claude-2026'],
+  [/claude/, 'claude'],
+  [/gemini|gemma|palm|bison/, 'gemini'],
+  [/gpt-3-5|gpt-35|gpt-4($|-(0\d{3}|1106|32k|turbo|vision))|text-embedding/, 'cl100k'],
+  [/gpt|chatgpt|codex|(^|-)o[134]($|-)|computer-use/, 'o200k'],
+  [/llama-?4/, 'llama4'],
+  [/llama-?2|codellama|vicuna/, 'llama2'],
+  [/llama/, 'llama3'],
+  [/qwen|qwq|qvq/, 'qwen'],
+  [/deepseek/, 'deepseek'],
+  [/mistral|mixtral|codestral|devstral|magistral|ministral|pixtral|voxtral/, 'mistral'],
+  [/grok/, 'grok'],
+  [/kimi|moonshot/, 'kimi'],
+  [/glm/, 'glm'],
+  [/command|cohere/, 'cohere'],
+  [/nova/, 'nova'],
+  [/minimax/, 'minimax'],
+]
+
+export function tokenizerOf(normalisedId: string): string {
+  return FAMILIES.find(([pattern]) => pattern.test(normalisedId))?.[1] ?? 'unknown'
+}
+
+/** From Fable 5.1 on, thinking blocks are bound to everything before them. */
+function bindsThinking(normalisedId: string): boolean {
+  return /claude-fable-(5-[1-9]|[6-9])/.test(normalisedId)
+}
+
+/** Anthropic caches up to marks in the request; the others cache the longest common prefix by themselves. */
+function cachingOf(normalisedId: string): 'marks' | 'automatic' {
+  return /claude|nova/.test(normalisedId) ? 'marks' : 'automatic'
+}
+
+/**
+ * Brings the many spellings of a model id to one: vendor paths (`openrouter/anthropic/…`), clouds (`us.anthropic.…-v1:0`,
+ * `publishers/anthropic/models/…@20250929`, Bedrock ARNs), dates, variants behind a colon, dots for dashes, and Claude's two
+ * word orders.
+ */
+export function normaliseId(id: string): string {
+  let name = id
+    .trim()
+    .toLowerCase()
+    .replace(/\[1m\]$/, '')
+  if (name.startsWith('ft:')) name = name.slice(3).split(':')[0]!
+  name = name.slice(name.lastIndexOf('/') + 1)
+  name = name.replace(/@.*$/, '')
+  // Geographic profiles of Bedrock, then the vendor in front of its model.
+  name = name.replace(/^(us-gov|us|eu|apac|ap|au|jp|ca|sa|global)\./, '')
+  name = name.replace(
+    /^(anthropic|amazon|meta|mistral|cohere|ai21|deepseek|qwen|openai|google|moonshotai?|minimax|zai|nvidia|writer)\./,
+    '',
+  )
+  name = name.replace(/-v\d+(:\d+)?$/, '').replace(/:\d+$/, '')
+  name = name.replace(/:(free|beta|nitro|floor|online|extended|thinking|exacto|latest|cloud)$/, '')
+  name = name.replace(/^(anthropic|databricks|meta|openai|google)-(?=claude|llama|gpt|gemini)/, '')
+  name = name.replaceAll('.', '-').replaceAll('_', '-').replaceAll(':', '-')
+  name = name.replace(/-(latest|default|preview|exp)$/, '')
+  name = name
+    .replace(/-20\d\d-?\d\d-?\d\d$/, '')
+    .replace(/-preview-\d\d-\d{2,4}$/, '')
+    .replace(/-(001|002)$/, '')
+  name = name.replace(/-(latest|preview)$/, '')
+  // "claude-4-5-sonnet" is "claude-sonnet-4-5"; Claude 3 keeps its number in front.
+  name = name.replace(/^claude-([4-9](?:-\d)?)-(opus|sonnet|haiku)/, 'claude-$2-$1')
+  // The zero of "claude-sonnet-4-0" is no version of its own.
+  return name.replace(/^(claude-(?:opus|sonnet)-4)-0$/, '$1')
+}
+
+/** Shorter and shorter heads of an id at its dashes: a deployment called `gpt-4o-mini-prod` is still a `gpt-4o-mini`. */
+export function* headsOf(normalised: string): Generator<string> {
+  let end = normalised.lastIndexOf('-')
+  while (end > 2) {
+    yield normalised.slice(0, end)
+    end = normalised.lastIndexOf('-', end - 1)
+  }
 }

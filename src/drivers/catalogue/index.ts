@@ -1,6 +1,10 @@
-export { bundledCatalogue } from './bundled.ts'
-export { CATALOGUE_DATE } from './catalogue-data.ts'
-export { amendedCatalogue, type Amendments, type ModelOverride } from './amended.ts'
-export { type CatalogueOptions, createCatalogue } from './catalogue.ts'
-export { normaliseId } from './normalise.ts'
+export { bundledCatalogue, CATALOGUE_DATE } from './bundled.ts'
+export {
+  amendedCatalogue,
+  type Amendments,
+  type CatalogueOptions,
+  createCatalogue,
+  type ModelOverride,
+} from './catalogue.ts'
+export { normaliseId } from './entry.ts'
 export { type CatalogueSource, type CatalogueUpdate, fetchCatalogue, type UpdateOptions } from './update.ts'

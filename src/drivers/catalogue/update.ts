@@ -1,9 +1,8 @@
 import { PlimsollError } from '../../core/errors.ts'
+import type { Rates } from '../../core/price.ts'
+import { numberOf, recordOf, type Fields } from '../../core/values.ts'
 import { boundedText } from '../bounded-text.ts'
-import { compactEntries } from './compact.ts'
-import { writeEntry } from './entry.ts'
-import { type LiteLlmData, readLiteLlm } from './litellm.ts'
-import { readModelsDev } from './models-dev.ts'
+import { type CatalogueEntry, normaliseId, writeEntry } from './entry.ts'
 
 export type CatalogueSource = 'litellm' | 'models.dev'
 
@@ -65,4 +64,273 @@ async function load(get: NonNullable<UpdateOptions['fetch']>, url: string, timeo
       cause,
     })
   }
+}
+
+/** Whose word counts for a model that many sell: its maker first, then the large clouds. */
+const MAKERS = [
+  'openai',
+  'anthropic',
+  'gemini',
+  'mistral',
+  'deepseek',
+  'xai',
+  'dashscope',
+  'moonshot',
+  'zai',
+  'minimax',
+  'cohere_chat',
+  'cohere',
+  'amazon_nova',
+  'vertex_ai-language-models',
+  'bedrock_converse',
+  'bedrock',
+  'azure',
+  'azure_ai',
+  'groq',
+  'cerebras',
+  'together_ai',
+  'fireworks_ai',
+  'openrouter',
+]
+
+const rankOf = (provider: string): number => {
+  const rank = MAKERS.indexOf(provider)
+  return rank === -1 ? MAKERS.length : rank
+}
+
+/**
+ * Leaves out what resolution would find anyway: one entry per normalised id, from the maker where there is one, plus those
+ * offers that differ from it in window or price.
+ */
+export function compactEntries(entries: readonly (CatalogueEntry & { readonly provider: string })[]): CatalogueEntry[] {
+  const groups = new Map<string, (CatalogueEntry & { readonly provider: string })[]>()
+  for (const entry of entries) {
+    const key = normaliseId(entry.id)
+    groups.set(key, [...(groups.get(key) ?? []), entry])
+  }
+  const kept: CatalogueEntry[] = []
+  for (const [key, group] of groups) {
+    const ordered = [...group].sort(
+      (a, b) =>
+        rankOf(a.provider) - rankOf(b.provider) || closeness(a.id, key) - closeness(b.id, key) || compare(a.id, b.id),
+    )
+    const canonical = {
+      ...ordered[0]!,
+      canonical: true as const,
+      id: plainId(key, ordered),
+      window: safeWindow(key, ordered[0]!.window),
+    }
+    kept.push(strip(canonical))
+    for (const entry of ordered) {
+      if (!sameOffer(entry, canonical) && entry.id !== canonical.id) kept.push(strip(entry))
+    }
+  }
+  return kept.sort((a, b) => compare(a.id, b.id))
+}
+
+/** The maker's spelling without a path or a date: "gemini-2.5-pro"; else the normalised one. */
+function plainId(key: string, ordered: readonly (CatalogueEntry & { readonly provider: string })[]): string {
+  const rank = rankOf(ordered[0]!.provider)
+  const names = ordered
+    .filter(({ provider }) => rankOf(provider) === rank)
+    .map(({ id }) => id.slice(id.lastIndexOf('/') + 1).toLowerCase())
+  return names.find((name) => name.replaceAll('.', '-') === key) ?? key
+}
+
+/** These have a million tokens only behind a beta header (Claude Code writes `[1m]`); the price data names the larger window. */
+const LONG_BY_REQUEST = /^claude-(3|sonnet-4(-5)?$)/
+const CLAUDE_WINDOW = 200_000
+
+const safeWindow = (key: string, window: number): number =>
+  LONG_BY_REQUEST.test(key) ? Math.min(window, CLAUDE_WINDOW) : window
+
+/** Undated names before dated ones: "gpt-4o" speaks for its snapshots. */
+const closeness = (id: string, key: string): number => Math.abs(id.length - key.length)
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const offerOf = ({ window, maxOutputTokens, rates, tiers }: CatalogueEntry): string =>
+  JSON.stringify([window, maxOutputTokens, rates, tiers])
+
+const sameOffer = (a: CatalogueEntry, b: CatalogueEntry): boolean => offerOf(a) === offerOf(b)
+
+function strip(entry: CatalogueEntry & { readonly provider?: string }): CatalogueEntry {
+  const { provider: _, ...rest } = entry
+  return rest
+}
+
+/** Public price data in LiteLLM's form: an object of models with one field per price. */
+export type LiteLlmData = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** GPT-5's prompt is limited to 272,000 tokens inside a window of 400,000. */
+const GPT5_INPUT = 272_000
+
+/** Entries of chat models, in the order of the data. Models without a window or with another purpose are left out. */
+export function readLiteLlm(data: LiteLlmData): (CatalogueEntry & { readonly provider: string })[] {
+  return Object.entries(data).flatMap(([id, fields]) => {
+    const mode = fields['mode']
+    const input = numberOf(fields['max_input_tokens']) ?? numberOf(fields['max_tokens'])
+    if (id === 'sample_spec' || (mode !== 'chat' && mode !== 'responses' && mode !== 'completion')) return []
+    if (input === undefined || input <= 0 || id.includes('commitment')) return []
+    const provider = typeof fields['litellm_provider'] === 'string' ? fields['litellm_provider'] : ''
+    const maxOutputTokens = numberOf(fields['max_output_tokens'])
+    const rates = ratesOf(fields, '')
+    const tiers = tiersOf(fields, rates)
+    const cacheMinimum = numberOf(fields['prompt_cache_min_tokens'])
+    return [
+      {
+        id,
+        provider,
+        ...windowOf(provider, input, maxOutputTokens),
+        maxOutputTokens,
+        rates,
+        tiers: tiers.length > 0 ? tiers : undefined,
+        cacheMinimum,
+        reasoning: fields['supports_reasoning'] === true,
+        modalities: modalitiesOf(fields),
+      },
+    ]
+  })
+}
+
+function windowOf(
+  provider: string,
+  input: number,
+  output: number | undefined,
+): { window: number; inputLimit?: number } {
+  if (input === GPT5_INPUT && output !== undefined) return { window: input + output, inputLimit: input }
+  // Google limits the prompt and the answer apart.
+  if (provider === 'gemini' || provider === 'vertex_ai-language-models') return { window: input, inputLimit: input }
+  return { window: input }
+}
+
+function ratesOf(fields: Readonly<Record<string, unknown>>, suffix: string, base?: Rates): Rates | undefined {
+  const input = perMillion(fields[`input_cost_per_token${suffix}`]) ?? base?.input
+  const output = perMillion(fields[`output_cost_per_token${suffix}`]) ?? base?.output
+  if (input === undefined || output === undefined) return undefined
+  const cacheRead =
+    perMillion(
+      fields[`cache_read_input_token_cost${suffix}`] ??
+        (suffix === '' ? fields['input_cost_per_token_cache_hit'] : undefined),
+    ) ?? base?.cacheRead
+  const cacheWrite = perMillion(fields[`cache_creation_input_token_cost${suffix}`]) ?? base?.cacheWrite
+  const cacheWriteLong =
+    perMillion(fields[`cache_creation_input_token_cost_above_1hr${suffix}`]) ?? base?.cacheWriteLong
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong,
+  }
+}
+
+function tiersOf(fields: Readonly<Record<string, unknown>>, base: Rates | undefined): (Rates & { above: number })[] {
+  if (base === undefined) return []
+  const named = [128, 200, 256, 272].flatMap((thousands) => {
+    const suffix = `_above_${thousands}k_tokens`
+    if (fields[`input_cost_per_token${suffix}`] === undefined) return []
+    // A tier has no free writes that the base would bill, but Gemini's tier names a write price that its base lacks.
+    const rates = ratesOf(fields, suffix, base)
+    return rates === undefined ? [] : [{ above: thousands * 1000, ...withoutNewWrite(rates, base) }]
+  })
+  return named.length > 0 ? named : rangesOf(fields['tiered_pricing'])
+}
+
+function withoutNewWrite(rates: Rates, base: Rates): Rates {
+  if (base.cacheWrite !== undefined) return rates
+  const { cacheWrite: _, cacheWriteLong: __, ...rest } = rates
+  return rest
+}
+
+/** Alibaba's ranges: the first is the base, the others are tiers. */
+function rangesOf(value: unknown): (Rates & { above: number })[] {
+  if (!Array.isArray(value)) return []
+  return value.slice(1).flatMap((range: Record<string, unknown>) => {
+    const rates = ratesOf(range, '')
+    const above = Array.isArray(range['range']) ? numberOf(range['range'][0]) : undefined
+    return rates === undefined || above === undefined ? [] : [{ above, ...rates }]
+  })
+}
+
+function modalitiesOf(fields: Readonly<Record<string, unknown>>): string[] {
+  const listed = Array.isArray(fields['supported_modalities']) ? (fields['supported_modalities'] as unknown[]) : []
+  return [
+    'text',
+    ...(fields['supports_vision'] === true || listed.includes('image') ? ['image'] : []),
+    ...(fields['supports_pdf_input'] === true ? ['pdf'] : []),
+    ...(fields['supports_audio_input'] === true || listed.includes('audio') ? ['audio'] : []),
+    ...(fields['supports_video_input'] === true || listed.includes('video') ? ['video'] : []),
+  ]
+}
+
+function perMillion(value: unknown): number | undefined {
+  const rate = numberOf(value)
+  return rate === undefined ? undefined : Number((rate * 1_000_000).toPrecision(8))
+}
+
+/** Public model data in the form of models.dev: providers, each with its models, prices per million tokens. */
+export function readModelsDev(data: unknown): (CatalogueEntry & { readonly provider: string })[] {
+  return Object.entries(fields(data)).flatMap(([provider, entry]) =>
+    Object.entries(fields(fields(entry)['models'])).flatMap(([id, model]) => {
+      const { limit, cost, modalities, reasoning } = fields(model)
+      const window = numberOf(fields(limit)['context'])
+      if (window === undefined || window <= 0) return []
+      const input = numberOf(fields(limit)['input'])
+      const maxOutputTokens = numberOf(fields(limit)['output'])
+      const rates = modelsDevRates(fields(cost))
+      const above = modelsDevRates(fields(fields(cost)['context_over_200k']))
+      return [
+        {
+          id: MODELS_DEV_MAKERS.has(provider) ? id : `${provider}/${id}`,
+          provider: MODELS_DEV_MAKERS.get(provider) ?? provider,
+          window,
+          inputLimit: input !== undefined && input < window ? input : undefined,
+          maxOutputTokens: maxOutputTokens !== undefined && maxOutputTokens > 0 ? maxOutputTokens : undefined,
+          rates,
+          tiers: above === undefined ? undefined : [{ above: 200_000, ...above }],
+          reasoning: reasoning === true,
+          modalities: ['text', ...inputs(modalities)],
+        },
+      ]
+    }),
+  )
+}
+
+/** Providers that made what they sell, under the names that the compaction ranks. */
+const MODELS_DEV_MAKERS = new Map([
+  ['openai', 'openai'],
+  ['anthropic', 'anthropic'],
+  ['google', 'gemini'],
+  ['mistral', 'mistral'],
+  ['deepseek', 'deepseek'],
+  ['xai', 'xai'],
+  ['alibaba', 'dashscope'],
+  ['moonshotai', 'moonshot'],
+  ['zai', 'zai'],
+])
+
+function modelsDevRates(cost: Fields): Rates | undefined {
+  const input = numberOf(cost['input'])
+  const output = numberOf(cost['output'])
+  if (input === undefined || output === undefined) return undefined
+  const cacheRead = numberOf(cost['cache_read'])
+  const cacheWrite = numberOf(cost['cache_write'])
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+  }
+}
+
+function inputs(modalities: unknown): string[] {
+  const listed = fields(modalities)['input']
+  return Array.isArray(listed)
+    ? listed.filter((name): name is string => typeof name === 'string' && name !== 'text')
+    : []
+}
+
+function fields(value: unknown): Fields {
+  return recordOf(value) ?? {}
 }

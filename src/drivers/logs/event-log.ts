@@ -1,6 +1,5 @@
-import type { EventSink, PlimsollEvent } from '../../core/events.ts'
+import { type EventSink, LOG_LEVELS, type LogLevel, type PlimsollEvent } from '../../core/events.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { LOG_LEVELS, type LogLevel } from '../../core/log-level.ts'
 
 /** How much an event matters to whoever runs the process. */
 const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {

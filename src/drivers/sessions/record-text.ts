@@ -1,5 +1,4 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { extended } from '../../core/extended.ts'
 import { quotedTextOf } from '../../ports/quoted-texts.ts'
 import { RECORD_VERSION, upgradeRecord, type LogRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
@@ -43,7 +42,7 @@ export function recordPieces(record: LogRecord): string[] {
   if (at < 0) return [JSON.stringify(record)]
   const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]
   // Written around the quoted text: writing it once more would cost as much as all the rest.
-  const rest = extended(record, { v: PACKED, text: undefined, fragment: undefined, around })
+  const rest = { ...record, v: PACKED, text: undefined, fragment: undefined, around }
   return [`${JSON.stringify(rest).slice(0, -1)},"text":`, quoted, '}']
 }
 

@@ -1,8 +1,7 @@
 import type { EventBody } from '../../core/events.ts'
 import { estimateTokens } from '../../meter/estimator/estimate.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
-import { normaliseId } from '../catalogue/normalise.ts'
-import { tokenizerOf } from '../catalogue/families.ts'
+import { normaliseId, tokenizerOf } from '../catalogue/entry.ts'
 import type { Tokenizers } from './tokenizers.ts'
 
 export interface TokenizerByIdOptions {

@@ -1,6 +1,5 @@
-import { detectDelimited } from './detect/delimited.ts'
-import { detectJson, kindOfRecords, looksLikeJsonLines, sampleJsonLines, type JsonFound } from './detect/json.ts'
 import {
+  detectDelimited,
   detectCode,
   detectDiff,
   detectLog,
@@ -8,13 +7,15 @@ import {
   detectStackTrace,
   detectTable,
   detectTestOutput,
-} from './detect/lines.ts'
-import { detectMarkup } from './detect/markup.ts'
-import { preambleOf } from './detect/preamble.ts'
-import { takeSample, type Detection, type Detector } from './detect/sample.ts'
-import { readSource, type Source } from './source.ts'
+  detectMarkup,
+  takeSample,
+  type Detection,
+  type Detector,
+} from './detect/text.ts'
+import { detectJson, kindOfRecords, looksLikeJsonLines, sampleJsonLines, type JsonFound } from './detect/json.ts'
 import { countLines } from './text.ts'
 import type { Classified, ContentKind } from './types.ts'
+import { isObjectAt, rootSpan } from '../../core/json/lexer.ts'
 
 /** What a tool's output is. One pass over the text for its size, one over its spans if it is JSON; no regular expression sees more than a sample. */
 export const classify = (input: string | Uint8Array): Classified => inspect(input).classified
@@ -71,14 +72,14 @@ export function inspect(input: string | Uint8Array): Inspected {
     source,
     classified: {
       kind,
-      ...(format !== undefined && { format }),
+      format,
       confidence,
       mime: found !== whole && preamble > 0 ? 'text/plain' : mimeOf(kind),
-      ...(items !== undefined && { items }),
+      items,
       preamble: found === whole ? 0 : preamble,
       ...size,
     },
-    ...(json !== undefined && { json }),
+    json,
   }
 }
 
@@ -94,13 +95,13 @@ function inspectFrom(text: string, from: number): Found {
   const json = detectJson(text, from)
   if (json !== undefined) {
     const { kind, format, items } = json
-    return { kind, confidence: 1, json, ...(format !== undefined && { format }), ...(items !== undefined && { items }) }
+    return { kind, confidence: 1, json, format, items }
   }
   const sample = takeSample(text, from)
   if (looksLikeJsonLines(sample.lines)) {
     const special = kindOfRecords(sampleJsonLines(sample.lines))
     if (special?.kind === 'log') return { kind: 'log', format: 'json-lines', confidence: 1 }
-    return { kind: 'ndjson', confidence: 0.95, ...(special !== undefined && { format: special.format }) }
+    return { kind: 'ndjson', confidence: 0.95, format: special?.format }
   }
   if (isBase64(text, from)) return { kind: 'base64', confidence: 0.9 }
   let best: Detection | undefined
@@ -112,7 +113,7 @@ function inspectFrom(text: string, from: number): Found {
   }
   if (best !== undefined) return best
   const broken = /^\s*[[{]\s*["{[]/.test(text.slice(from, from + 100))
-  return { kind: 'plain', confidence: 0.5, ...(broken && { format: 'broken-json' }) }
+  return { kind: 'plain', confidence: 0.5, format: broken ? 'broken-json' : undefined }
 }
 
 /** One long run of the alphabet, perhaps in lines of equal length; a data URL's head is allowed. */
@@ -141,3 +142,93 @@ const MIMES: Partial<Record<ContentKind, string>> = {
 }
 
 const mimeOf = (kind: ContentKind): string => MIMES[kind] ?? 'text/plain'
+
+/** Text out of what a tool returned: bytes are decoded when they are UTF-8, else they stay binary. */
+export type Source =
+  | { readonly encoding: 'utf-8'; readonly text: string; readonly bytes: number }
+  | {
+      readonly encoding: 'binary'
+      readonly data: Uint8Array
+      readonly bytes: number
+      readonly format: string
+      readonly mime: string
+    }
+
+const MAGIC: readonly {
+  readonly bytes: readonly number[]
+  readonly at?: number
+  readonly format: string
+  readonly mime: string
+}[] = [
+  { bytes: [0x89, 0x50, 0x4e, 0x47], format: 'png', mime: 'image/png' },
+  { bytes: [0xff, 0xd8, 0xff], format: 'jpeg', mime: 'image/jpeg' },
+  { bytes: [0x47, 0x49, 0x46, 0x38], format: 'gif', mime: 'image/gif' },
+  { bytes: [0x57, 0x45, 0x42, 0x50], at: 8, format: 'webp', mime: 'image/webp' },
+  { bytes: [0x25, 0x50, 0x44, 0x46], format: 'pdf', mime: 'application/pdf' },
+  { bytes: [0x1f, 0x8b], format: 'gzip', mime: 'application/gzip' },
+  { bytes: [0x50, 0x4b, 0x03, 0x04], format: 'zip', mime: 'application/zip' },
+  { bytes: [0x28, 0xb5, 0x2f, 0xfd], format: 'zstd', mime: 'application/zstd' },
+  { bytes: [0x7f, 0x45, 0x4c, 0x46], format: 'elf', mime: 'application/x-elf' },
+  { bytes: [0x00, 0x61, 0x73, 0x6d], format: 'wasm', mime: 'application/wasm' },
+  { bytes: [0x53, 0x51, 0x4c, 0x69, 0x74, 0x65], format: 'sqlite', mime: 'application/vnd.sqlite3' },
+  { bytes: [0x50, 0x41, 0x52, 0x31], format: 'parquet', mime: 'application/vnd.apache.parquet' },
+]
+
+function readSource(input: string | Uint8Array): Source {
+  if (typeof input === 'string') return { encoding: 'utf-8', text: withoutMark(input), bytes: Buffer.byteLength(input) }
+  const magic = magicOf(input)
+  if (magic === undefined && !hasNul(input)) {
+    try {
+      const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(input)
+      return { encoding: 'utf-8', text, bytes: input.byteLength }
+    } catch {
+      // Not UTF-8: described instead of decoded, since a guess would show text that is not there.
+    }
+  }
+  return {
+    encoding: 'binary',
+    data: input,
+    bytes: input.byteLength,
+    ...(magic ?? { format: 'unknown', mime: 'application/octet-stream' }),
+  }
+}
+
+/** A byte order mark would hide the first brace from every detector. */
+const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+
+const hasNul = (data: Uint8Array): boolean => data.subarray(0, 65_536).includes(0)
+
+export function magicOf(data: Uint8Array): { format: string; mime: string } | undefined {
+  const found = MAGIC.find(({ bytes, at = 0 }) => bytes.every((byte, i) => data[at + i] === byte))
+  return found === undefined ? undefined : { format: found.format, mime: found.mime }
+}
+
+/**
+ * Length of what stands before the content proper: the status lines of a command runner, or a tool's own JSON header. It is
+ * short, it often holds the exit code, and it hides the kind of what follows.
+ */
+const STATUS_LINE =
+  /^(?:Exit code:? -?\d+|exit status \d+|Chunk ID: |Wall time: |Process (?:exited|running)|Original token count: |Total output lines: |Warning: truncated output|Output:|stdout:|stderr:|<retrieval_status>|Command: |Command exited)/
+const MAX_LINES = 12
+const MAX_HEADER_CHARS = 4_000
+
+function preambleOf(text: string): number {
+  let at = 0
+  for (let lines = 0; lines < MAX_LINES; lines++) {
+    let end = text.indexOf('\n', at)
+    if (end < 0) return lines === 0 ? 0 : at
+    if (end - at > MAX_HEADER_CHARS) return at
+    const line = text.slice(at, end)
+    const blank = line.trim() === ''
+    if (!STATUS_LINE.test(line) && !(blank && at > 0) && !isToolHeader(text, at, end)) return at
+    at = end + 1
+  }
+  return at
+}
+
+/** A JSON object on a line of its own that names a tool or a status, with something else than JSON lines after it. */
+function isToolHeader(text: string, at: number, end: number): boolean {
+  if (!isObjectAt(text, at) || rootSpan(text.slice(at, end)) === undefined) return false
+  const line = text.slice(at, end)
+  return /"(?:toolset_name|tool_name|schema_version|return_code)"/.test(line)
+}

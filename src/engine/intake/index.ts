@@ -1,34 +1,27 @@
 /** Intake: what a tool's output is, and the best view of it within a budget. Pure and synchronous; stores are elsewhere. */
 export { classify } from './classify.ts'
-export { show } from './show.ts'
-export { layOut } from './lay-out.ts'
-export type { LayOutOptions } from './lay-out.ts'
-export { headTail } from './head-tail.ts'
-export type { HeadTail, HeadTailOptions } from './head-tail.ts'
+export { describeOutput, show } from './show.ts'
+export { type HeadTail, headTail, type HeadTailOptions, layOut, type LayOutOptions } from './text.ts'
 export { foldMathematical, neutralise, sanitise, wellFormed } from './sanitise.ts'
-export { createToolRegistry } from './registry.ts'
-export type { ToolRegistry, ToolSummary } from './registry.ts'
-export { createDrain } from './logs/drain.ts'
-export type { Drain, DrainOptions, LogGroup } from './logs/drain.ts'
-export { runTemplate, TEMPLATES, TOOL_TEMPLATES } from './templates/index.ts'
-export type { Template, TemplateName } from './templates/index.ts'
+export { createToolRegistry, type ToolRegistry, type ToolSummary } from './registry.ts'
+export { createDrain, type Drain, type DrainOptions, type LogGroup } from './logs/drain.ts'
+export { runTemplate, type Template, type TemplateName, TEMPLATES, TOOL_TEMPLATES } from './templates/index.ts'
 export { pointerText } from './notice.ts'
-export { describeOutput } from './report.ts'
 export type {
   About,
   Classified,
   ContentKind,
   CutRecord,
   HandlingMode,
+  Shown,
   ShowOptions,
   ShowReport,
-  Shown,
   Size,
 } from './types.ts'
 export {
-  toolBudget,
   type BudgetGrant,
   type ResultForms,
   type ToolBudget,
+  toolBudget,
   type ToolBudgetOptions,
 } from '../tool-results/tool-budget.ts'

@@ -1,7 +1,6 @@
 import { classify } from './classify.ts'
-import { NOTICE_KEY, NOTICE_OPEN } from './markers.ts'
-import type { ContentKind, Size } from './types.ts'
-import { counted, grouped } from './text.ts'
+import { counted, grouped, NOTICE_KEY, NOTICE_OPEN } from './text.ts'
+import type { ContentKind, Size, Syntax } from './types.ts'
 
 /** How much a notice says. A tiny budget still names the total and the handle. */
 export type NoticeLevel = 'full' | 'short' | 'tiny' | 'handle'
@@ -63,11 +62,9 @@ function howToRead({ handle, readers }: Pick<NoticeFacts, 'handle' | 'readers'>)
 /** Only the address, for when there is no room for a view. */
 export function pointerText(output: string | Uint8Array, handle: string, readers: readonly string[]): string {
   const { kind, bytes, lines, items } = classify(output)
-  const size = sizeText({ bytes, lines, chars: 0, ...(items !== undefined && { items }) })
+  const size = sizeText({ bytes, lines, chars: 0, items })
   return `${NOTICE_OPEN}${kind}, ${size}. There is no room to show it. ${howToRead({ handle, readers })}]`
 }
-
-export type Syntax = 'text' | 'json' | 'csv'
 
 /** Puts the notice in front of a body, in a form that the body's own syntax allows. */
 export function assemble(syntax: Syntax, notice: string, body: string): string {

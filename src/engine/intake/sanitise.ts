@@ -1,4 +1,4 @@
-import { LOOKALIKES, NOTICE_KEY } from './markers.ts'
+import { LOOKALIKES, NOTICE_KEY } from './text.ts'
 
 /**
  * Makes tool text safe to show. The stored original is never touched: these functions make the copy that goes into the

@@ -1,13 +1,21 @@
 import { inspect, type Inspected } from './classify.ts'
-import { fit } from './fit.ts'
-import { renderJson } from './json/json-view.ts'
+import { renderJson, renderJsonWithin } from './json/json-view.ts'
 import { assemble, NOTICE_LEVELS, noticeText, type NoticeFacts, type NoticeLevel } from './notice.ts'
-import { aboutOf, reportOf } from './report.ts'
 import { neutralise, sanitise } from './sanitise.ts'
 import { byteLength, countLines } from './text.ts'
-import type { Shown, ShowOptions, Size } from './types.ts'
+import type {
+  Shown,
+  ShowOptions,
+  Size,
+  BodyView,
+  RenderedBody,
+  About,
+  Classified,
+  HandlingMode,
+  ShowReport,
+} from './types.ts'
 import { chooseView } from './views/index.ts'
-import type { BodyView, RenderedBody } from './views/view.ts'
+import { eachEntry, isObjectAt, keyText } from '../../core/json/lexer.ts'
 
 /** A token is rarely longer; text above this many characters per budgeted token is not even counted. */
 const MAX_CHARS_PER_TOKEN = 12
@@ -118,13 +126,13 @@ function factsOf({ classified, source }: Inspected, view: BodyView, options: Sho
   const digest = digestOf(source.encoding === 'binary' ? undefined : source.text, options)
   return {
     kind,
-    ...(format !== undefined && { format }),
+    format,
     original: sizeOf(classified, view.items),
     holds: '',
     leftOut: '',
-    ...(options.handle !== undefined && { handle: options.handle }),
+    handle: options.handle,
     readers: options.handle === undefined ? [] : (options.readers ?? []),
-    ...(digest !== undefined && { digest }),
+    digest,
   }
 }
 
@@ -144,7 +152,7 @@ function digestOf(text: string | undefined, { tool, registry }: ShowOptions): st
 
 function sizeOf(classified: Inspected['classified'], items = classified.items): Size {
   const { bytes, chars, lines } = classified
-  return { bytes, chars, lines, ...(items !== undefined && { items }) }
+  return { bytes, chars, lines, items }
 }
 
 function finish(inspected: Inspected, result: Result, options: ShowOptions, elapsed: number | undefined): Shown {
@@ -156,7 +164,7 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
     bytes,
     chars: result.text.length,
     lines: result.truncated ? (result.rendered?.lines ?? countLines(result.body)) : original.lines,
-    ...(original.items !== undefined && { items: result.truncated ? (result.rendered?.items ?? 0) : original.items }),
+    items: original.items === undefined ? undefined : result.truncated ? (result.rendered?.items ?? 0) : original.items,
   }
   return {
     text: result.text,
@@ -169,21 +177,139 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
           ? 'text/plain'
           : classified.mime,
     kind,
-    ...(format !== undefined && { format }),
+    format,
     truncated: result.truncated,
     tokens: result.tokens,
     original,
     shown,
     about: aboutOf(classified, original.items),
     report: reportOf(inspected, result, original, bytes, elapsed),
-    ...(result.truncated && {
-      audit: {
-        action: 'shown-in-part' as const,
-        reason: `more than ${options.budgetTokens} tokens`,
-        originalBytes: original.bytes,
-        shownBytes: bytes,
-        ...(options.handle !== undefined && { handle: options.handle }),
-      },
-    }),
+    audit: result.truncated
+      ? {
+          action: 'shown-in-part',
+          reason: `more than ${options.budgetTokens} tokens`,
+          originalBytes: original.bytes,
+          shownBytes: bytes,
+          handle: options.handle,
+        }
+      : undefined,
   }
+}
+
+/** Finds the most that fits: rendering takes a size in characters, the limit is in tokens, and only counting tells. */
+export interface Fitted<T> {
+  readonly value: T
+  readonly text: string
+  readonly tokens: number
+}
+
+/** Rounds of rendering and counting. Each is linear in the budget, so a view costs a small multiple of its own size. */
+const MAX_ROUNDS = 8
+const CHARS_PER_TOKEN = 3.2
+/** Close enough: another round would cost more time than the tokens are worth. */
+const GOOD_ENOUGH = 0.9
+
+/**
+ * `render(chars)` gives a value and its full text, whose growing part takes about `chars` characters. Returns the longest
+ * rendering within `budget`, or undefined when not even `render(0)` fits.
+ */
+export function fit<T>(
+  render: (chars: number) => { readonly value: T; readonly text: string },
+  budget: number,
+  countTokens: (text: string) => number,
+): Fitted<T> | undefined {
+  const smallest = render(0)
+  const fixed = countTokens(smallest.text)
+  let best: Fitted<T> | undefined = fixed <= budget ? { ...smallest, tokens: fixed } : undefined
+  if (best === undefined) return undefined
+  const room = budget - fixed
+  let chars = Math.floor(room * CHARS_PER_TOKEN)
+  let previous = { text: smallest.text, tokens: fixed }
+  for (let round = 0; round < MAX_ROUNDS && chars > 0; round++) {
+    const candidate = render(chars)
+    if (candidate.text === previous.text) {
+      // A view of few sizes: the same again says nothing new, unless it is still too large.
+      if (previous.tokens <= budget) break
+      chars = Math.floor(chars * 0.7)
+      continue
+    }
+    const tokens = countTokens(candidate.text)
+    previous = { text: candidate.text, tokens }
+    if (tokens <= budget) {
+      if (tokens > best.tokens) best = { ...candidate, tokens }
+      if (tokens >= fixed + room * GOOD_ENOUGH) break
+    }
+    const used = Math.max(1, tokens - fixed)
+    // Rendering is not linear in its size, so steps up are small and steps down leave a margin.
+    chars = Math.floor(chars * Math.min(tokens <= budget ? 1.8 : 0.96, (room / used) * 0.97))
+  }
+  return best
+}
+
+const SAMPLE_KEYS = 3
+const SAMPLE_CHARS = 100
+
+/** Observability of one decision, in the words that AutoSRE and Cyber-AutoAgent use for it. */
+function reportOf(
+  { classified, json, source }: Inspected,
+  result: { readonly truncated: boolean; readonly view?: BodyView },
+  original: Size,
+  shownBytes: number,
+  processingMs: number | undefined,
+): ShowReport {
+  const text = source.encoding === 'utf-8' ? source.text : ''
+  const object = json !== undefined && isObjectAt(text, json.root.start)
+  const sample = result.truncated && object ? sampleKeys(text, json.root.start) : undefined
+  return {
+    large_payload_handled: result.truncated,
+    handling_mode: result.truncated ? (result.view?.mode ?? 'head-tail') : 'none',
+    template_used: result.truncated ? result.view?.template : undefined,
+    original_items: original.items ?? 0,
+    original_chars: original.chars,
+    processing_ms: processingMs,
+    compressed: result.truncated,
+    original_size: original.bytes,
+    compressed_size: shownBytes,
+    compression_ratio: original.bytes === 0 ? 1 : Number((shownBytes / original.bytes).toFixed(3)),
+    content_type: json === undefined ? 'text' : classified.preamble > 0 ? 'mixed' : 'json',
+    n_original_keys: sample?.keys ?? null,
+    sample_data: sample?.data ?? null,
+  }
+}
+
+/** What an artifact's description says about its content. */
+const aboutOf = ({ mime, encoding, lines, kind }: Classified, items: number | undefined): About => ({
+  mime,
+  encoding,
+  lines,
+  contentKind: kind,
+  items,
+})
+
+/** The same observability for a text that was not shown by `show`: whole, by a design's guard, or only as its address. */
+export function describeOutput(
+  output: string | Uint8Array,
+  shown: string,
+  mode: HandlingMode,
+  now?: () => number,
+): { readonly report: ShowReport; readonly about: About } {
+  const started = now?.()
+  const inspected = inspect(output)
+  const { bytes, chars, lines, items } = inspected.classified
+  const original: Size = { bytes, chars, lines, items }
+  const elapsed = started === undefined ? undefined : now!() - started
+  const report = reportOf(inspected, { truncated: mode !== 'none' }, original, byteLength(shown), elapsed)
+  return { report: { ...report, handling_mode: mode }, about: aboutOf(inspected.classified, items) }
+}
+
+/** First keys with their values as short texts. */
+function sampleKeys(text: string, at: number): { keys: number; data: Record<string, string> } {
+  const data: Record<string, string> = {}
+  let keys = 0
+  eachEntry(text, at, (entry) => {
+    if (keys++ >= SAMPLE_KEYS) return
+    const value = renderJsonWithin(text, entry.start, { string: SAMPLE_CHARS, items: 3, keys: 3, depth: 2 }).text
+    data[keyText(text, entry).slice(0, SAMPLE_CHARS)] = value.slice(0, SAMPLE_CHARS)
+  })
+  return { keys, data }
 }

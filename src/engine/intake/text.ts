@@ -1,3 +1,6 @@
+import { rootSpan, skipString } from '../../core/json/lexer.ts'
+import { isJsonText } from '../../core/values.ts'
+
 /** Small text tools that never split a character. All are linear and look at no more than they return, where they can. */
 
 const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
@@ -19,7 +22,7 @@ export function cutTail(text: string, units: number): string {
 }
 
 /** The nearest cut position at or before `at` that splits no pair. */
-export function boundary(text: string, at: number): number {
+function boundary(text: string, at: number): number {
   return at > 0 && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at)) ? at - 1 : at
 }
 
@@ -101,4 +104,236 @@ export function shortNumber(value: number): string {
   const size = Math.abs(value)
   if (size !== 0 && (size < 1e-4 || size >= 1e15)) return value.toExponential(3)
   return size >= 1e6 ? String(Math.round(value)) : String(Number(value.toPrecision(size >= 1_000 ? 7 : 4)))
+}
+
+/**
+ * Every marker that a view or a guard writes. They live in one place because the same list tells `neutralise` what tool
+ * text may not imitate.
+ */
+
+/** Our own notices begin with this; in JSON the notice stands under `NOTICE_KEY`. */
+export const NOTICE_OPEN = '[plimsoll: '
+export const NOTICE_KEY = '_plimsoll'
+
+export const omittedLines = (omitted: number, total: number): string =>
+  `[... omitted ${grouped(omitted)} of ${grouped(total)} lines ...]`
+export const omittedChars = (omitted: number, total: number): string =>
+  `[... omitted ${grouped(omitted)} of ${grouped(total)} chars ...]`
+
+/** AutoSRE's safety net for strings. */
+export const SRE_TRUNCATED = '[TRUNCATED BY SRE AGENT SAFETY GUARD]'
+
+/** Cyber-AutoAgent's header and footer around an externalised output. */
+export const cyberHeader = (total: number, preview: number, path: string): string =>
+  `[Tool output: ${grouped(total)} chars total | Preview: ${grouped(preview)} chars below | Full: ${path}]`
+export const cyberFooter = (path: string): string => `[Complete output saved to: ${path}]`
+export const cyberCutHeader = (total: number, preview: number): string =>
+  `[Tool output: ${grouped(total)} chars total | Preview: ${grouped(preview)} chars below]`
+/** Cyber-AutoAgent's mark on compressed text. */
+export const cyberTruncated = (chars: number): string => `... [truncated from ${chars} chars]`
+
+/** ai-agent's marker inside a 50/50 cut. */
+export const aiAgentTruncated = (omitted: number, unit: 'bytes' | 'chars' | 'tokens'): string =>
+  `[···TRUNCATED ${omitted} ${unit}···]`
+
+export const moreItems = (count: number): string => `… ${counted(count, 'more item')}`
+export const moreKeys = (count: number): string => counted(count, 'more key')
+
+/** What tool text may not contain as it is. Each match loses the character that makes it work. */
+export const LOOKALIKES: readonly RegExp[] = [
+  /\[(?=plimsoll\b)/gi,
+  /\[(?=\.\.\. omitted \d)/g,
+  /\[(?=TRUNCATED BY SRE AGENT)/g,
+  /\[(?=Tool output: [\d,]+ chars total)/g,
+  /\[(?=Complete output saved to:)/g,
+  /\[(?=Artifact head - \d)/g,
+  /\[(?=truncated from [\d,]+ chars\])/g,
+  /\[(?=···TRUNCATED )/g,
+]
+
+export interface HeadTailOptions {
+  /** @default 128 */
+  readonly headLines?: number
+  /** @default 128 */
+  readonly tailLines?: number
+  /** Of the result, marker included. @default 10240 */
+  readonly maxBytes?: number
+  /** Of the result, marker included; needs `countTokens`. */
+  readonly maxTokens?: number
+  readonly countTokens?: (text: string) => number
+}
+
+export interface HeadTail {
+  readonly text: string
+  readonly truncated: boolean
+  readonly omittedLines: number
+  readonly totalLines: number
+}
+
+/**
+ * First and last lines within limits of lines, bytes and tokens at once. Lines go from the middle outwards, so the first and
+ * the last one stay longest; when not even those fit, each is cut, the last one at its start.
+ */
+export function headTail(text: string, options: HeadTailOptions = {}): HeadTail {
+  const { headLines = 128, tailLines = 128, maxBytes = 10_240, maxTokens = Infinity, countTokens } = options
+  const totalLines = countLines(text)
+  const fits = (candidate: string): boolean =>
+    // Length first: it needs no pass over a long text.
+    candidate.length <= maxBytes &&
+    byteLength(candidate) <= maxBytes &&
+    (countTokens === undefined || countTokens(candidate) <= maxTokens)
+  if (totalLines <= headLines + tailLines && fits(text)) return { text, truncated: false, omittedLines: 0, totalLines }
+
+  const starts = lineStarts(text, headLines, tailLines, totalLines)
+  const share = headLines / (headLines + tailLines)
+  let best: HeadTail | undefined
+  // The more lines, the longer the text: halving finds the most that fit.
+  let [few, many] = [2, Math.min(headLines + tailLines, totalLines - 1)]
+  while (few <= many) {
+    const keep = Math.ceil((few + many) / 2)
+    const heads = Math.max(1, Math.min(headLines, Math.round(keep * share)))
+    const tails = Math.max(1, Math.min(tailLines, keep - heads))
+    const omitted = totalLines - heads - tails
+    const candidate = `${starts.head(heads)}\n${omittedLines(omitted, totalLines)}\n${starts.tail(tails)}`
+    if (omitted > 0 && fits(candidate)) {
+      best = { text: candidate, truncated: true, omittedLines: omitted, totalLines }
+      few = keep + 1
+    } else many = keep - 1
+  }
+  return best ?? byCharacters(text, totalLines, maxBytes, fits)
+}
+
+/** One line, or lines too long to show whole: the two ends by characters. */
+function byCharacters(text: string, totalLines: number, maxBytes: number, fits: (text: string) => boolean): HeadTail {
+  for (let room = maxBytes; room >= 1; room = Math.floor(room * 0.85)) {
+    const marker = omittedChars(text.length, text.length)
+    const half = Math.floor((room - marker.length - 2) / 2)
+    if (half < 1) break
+    const head = cutHeadBytes(text, half)
+    const tail = cutTailBytes(text, half)
+    const candidate = `${head}\n${omittedChars(text.length - head.length - tail.length, text.length)}\n${tail}`
+    if (head.length + tail.length < text.length && fits(candidate)) {
+      return { text: candidate, truncated: true, omittedLines: 0, totalLines }
+    }
+  }
+  const bare = omittedChars(text.length, text.length)
+  return { text: fits(bare) ? bare : '', truncated: true, omittedLines: totalLines, totalLines }
+}
+
+function lineStarts(text: string, headLines: number, tailLines: number, totalLines: number) {
+  const headEnds: number[] = []
+  eachLine(text, (_, end) => {
+    headEnds.push(end)
+    return headEnds.length < headLines
+  })
+  const tailStarts: number[] = []
+  const stop = text.endsWith('\n') ? text.length - 1 : text.length
+  let end = stop
+  for (let i = 0; i < tailLines && i < totalLines; i++) {
+    const start = lineStart(text, end)
+    tailStarts.push(start)
+    end = start - 1
+    if (start === 0) break
+  }
+  return {
+    head: (lines: number): string => text.slice(0, boundary(text, headEnds[Math.min(lines, headEnds.length) - 1] ?? 0)),
+    tail: (lines: number): string => text.slice(tailStarts[Math.min(lines, tailStarts.length) - 1] ?? stop, stop),
+  }
+}
+
+/**
+ * Text laid out in lines, so that line tools (grep, head, ranges) say something about minified content. After ai-agent's
+ * formatter, with one difference: this is a view made when it is needed. What is stored stays the original bytes.
+ */
+export interface LayOutOptions {
+  /** Longer lines are broken near here, at a separator when there is one. @default 1000 */
+  readonly softChars?: number
+  /** How far from `softChars` a separator may be. @default 200 */
+  readonly slack?: number
+  /** No line is longer. @default 2000 */
+  readonly hardBytes?: number
+}
+
+export function layOut(text: string, options: LayOutOptions = {}): string {
+  const { softChars = 1_000, slack = 200, hardBytes = 2_000 } = options
+  const out: string[] = []
+  for (const line of structured(text).split('\n')) breakLine(out, line, softChars, slack, hardBytes)
+  return out.join('\n')
+}
+
+function structured(text: string): string {
+  const first = text.trimStart()[0]
+  if (first === '{' || first === '[') return indentJson(text)
+  if (first === '<') return text.replaceAll(/>(?=<)/g, '>\n')
+  // A log or message that was escaped on its way: one line with the two characters "\n" in it.
+  return !text.includes('\n') && text.includes('\\n') ? text.replaceAll('\\n', '\n') : text
+}
+
+const SPACE = new Set([' ', '\n', '\r', '\t'])
+
+/** Indents JSON token by token: numbers and strings as written, no recursion. Text that is no JSON comes back unchanged. */
+function indentJson(text: string): string {
+  if (rootSpan(text) === undefined || !isJsonText(text)) return text
+  const out: string[] = []
+  let depth = 0
+  const breakTo = (level: number): void => void out.push('\n', ' '.repeat(Math.min(level, MAX_INDENT) * 2))
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!
+    if (SPACE.has(char)) continue
+    if (char === '"') {
+      const end = skipString(text, i)
+      out.push(text.slice(i, end))
+      i = end - 1
+    } else if (char === '{' || char === '[') {
+      const next = nextToken(text, i + 1)
+      if (text[next] === '}' || text[next] === ']') {
+        out.push(char, text.charAt(next))
+        i = next
+      } else {
+        out.push(char)
+        breakTo(++depth)
+      }
+    } else if (char === '}' || char === ']') {
+      breakTo(--depth)
+      out.push(char)
+    } else if (char === ',') {
+      out.push(char)
+      breakTo(depth)
+    } else out.push(char === ':' ? ': ' : char)
+  }
+  return out.join('')
+}
+
+/** Deeper than this, indentation would be most of the text. */
+const MAX_INDENT = 40
+
+function nextToken(text: string, at: number): number {
+  while (SPACE.has(text[at] ?? '')) at++
+  return at
+}
+
+function breakLine(out: string[], line: string, softChars: number, slack: number, hardBytes: number): void {
+  let at = 0
+  while (line.length - at > softChars + slack) {
+    const end = breakPoint(line, at, softChars, slack)
+    at += pushWithin(out, line.slice(at, end), hardBytes)
+  }
+  let rest = line.slice(at)
+  while (byteLength(rest) > hardBytes) rest = rest.slice(pushWithin(out, rest, hardBytes))
+  out.push(rest)
+}
+
+/** Behind the last separator near `soft`; without one, exactly there. */
+function breakPoint(line: string, at: number, soft: number, slack: number): number {
+  const from = at + soft - slack
+  const window = line.slice(from, at + soft + slack)
+  const found = Math.max(...[' ', ',', ';', '>', '}', '|', '&'].map((separator) => window.lastIndexOf(separator)))
+  return boundary(line, found < 0 ? at + soft : from + found + 1)
+}
+
+/** Pushes as much of a piece as `bytes` allow, and says how much that was. */
+function pushWithin(out: string[], piece: string, bytes: number): number {
+  const part = cutHeadBytes(piece, bytes)
+  out.push(part)
+  return part.length
 }

@@ -1,4 +1,4 @@
-import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
+import { SYSTEM_TENANT } from '../../core/handles.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { jointKey } from '../../util/joint-key.ts'
 import type { LearnedLimit } from '../../core/target.ts'

@@ -1,5 +1,5 @@
 import type { Codec } from '../../core/codec.ts'
-import { commonPrefix } from '../../core/common-prefix.ts'
+import { commonPrefix } from '../../core/values.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
 import type { Prefixes } from '../../util/prefix-memo.ts'

@@ -1,8 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
-import type { Count } from '../../core/count.ts'
+import { type Count, isChained } from '../../core/count.ts'
 import type { Item } from '../../core/item.ts'
 import type { Load } from '../../core/target.ts'
-import { isChained } from '../../core/whole-prompt.ts'
 import {
   occupancy,
   occupancyByDifference,

@@ -1,6 +1,6 @@
 import type { FinalStep } from '../../core/policy.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import { isChained } from '../../core/whole-prompt.ts'
+import { isChained } from '../../core/count.ts'
 import type { Limit, Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View } from './context.ts'

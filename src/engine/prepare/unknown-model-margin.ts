@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
 import { mediaBytes, type Item } from '../../core/item.ts'
-import { modelName } from '../../core/model-name.ts'
 import type { Load } from '../../core/target.ts'
+import { modelName } from '../../core/model-name.ts'
 import type { CountedLoad, Weighing } from './context.ts'
 
 /** Four bytes to a token is what designs without a tokenizer assume; the fitted estimate is lower on repetitive text. */

@@ -13,8 +13,7 @@ import {
 } from '../epoch/cascade/draft.ts'
 import { LANGUAGE, QUOTE_BYTES, summarise, type Style } from '../epoch/cascade/summarise.ts'
 import { excerptOf } from '../epoch/summary/transcript.ts'
-import { headTail } from '../intake/head-tail.ts'
-import { byteLength } from '../intake/text.ts'
+import { headTail, byteLength } from '../intake/text.ts'
 import { plainMeter, type Design, type DesignView } from './design.ts'
 import { ADDRESS_BYTES, CAUTION, utf8Length, type Guarded, type LoadEstimator } from './shared.ts'
 

@@ -1,7 +1,7 @@
-import { SYSTEM_TENANT } from '../../core/system-tenant.ts'
+import { SYSTEM_TENANT } from '../../core/handles.ts'
 import type { EventBody } from '../../core/events.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
-import type { Hash } from '../../core/hash.ts'
+import type { Hash } from '../../core/identity.ts'
 import { RECORD_VERSION, type Spend } from '../../core/records.ts'
 import type {
   AccountHold,

@@ -1,4 +1,4 @@
-import { commonPrefix } from '../../core/common-prefix.ts'
+import { commonPrefix } from '../../core/values.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { isAsStringified } from '../../core/json/as-stringified.ts'
 import {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Link } from '../../core/chain.ts'
-import type { Hash } from '../../core/hash.ts'
+import type { Hash } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { mutex } from '../../util/mutex.ts'

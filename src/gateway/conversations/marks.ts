@@ -1,5 +1,5 @@
 import { alignChain, type Link } from '../../core/chain.ts'
-import type { Hash } from '../../core/hash.ts'
+import type { Hash } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import { signOf } from '../hidden/steps.ts'
 

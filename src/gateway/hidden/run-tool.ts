@@ -1,6 +1,5 @@
 import { isPlimsollError } from '../../core/errors.ts'
-import { answerCall } from '../../engine/readers/scope/answer-call.ts'
-import type { HistoryScope } from '../../engine/readers/scope/history-scope.ts'
+import { answerCall, type HistoryScope } from '../../engine/readers/scope.ts'
 import type { ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
 import type { StepOwner } from './steps.ts'
 import type { HiddenCall } from '../../formats/wire/steps.ts'

@@ -1,7 +1,7 @@
 import { DOES_NOT_FIT, isPlimsollError } from '../../core/errors.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import { spliceBytes } from '../../core/splices.ts'
-import { isChained, showsWholePrompt } from '../../core/whole-prompt.ts'
+import { isChained, showsWholePrompt } from '../../core/count.ts'
 import type { LearnedFrom } from '../../engine/learning/learned-limits.ts'
 import { within } from '../../engine/learning/within.ts'
 import { lessonOf } from '../../engine/learning/size-refusal.ts'

@@ -1,6 +1,5 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { extended } from '../../core/extended.ts'
 import type { Framing } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import type { Writable } from '../../util/writable.ts'
@@ -69,14 +68,14 @@ export async function relayed<B>(managed: ManagedRequest<B>, sent: Sent<B>, star
     const isRead = !isEncoded(encoding) || isReadable(encoding)
     reply.tap = isRead ? hiddenTap(steps) : plainTap(managed, sent, finished)
     if (!isEncoded(encoding) || !isRead) return reply
-    reply.headers = extended(reply.headers, PLAIN)
+    reply.headers = { ...reply.headers, ...PLAIN }
     reply.from = answer.rewritten(asItIs(framing))
     return reply
   }
   const { bytes, settled } = await hiddenWhole(steps, answer)
   reply.settled = settled.then(finished)
   if (bytes === undefined) return reply
-  reply.headers = extended(reply.headers, PLAIN)
+  reply.headers = { ...reply.headers, ...PLAIN }
   reply.body = bytes
   return reply
 }

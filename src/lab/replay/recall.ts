@@ -1,5 +1,4 @@
-import { visitIdentifiers } from '../../core/identifiers.ts'
-import { createLineMatcher, quotableLines, type LineMatcher, stringsIn } from '../../core/quotes.ts'
+import { visitIdentifiers, createLineMatcher, quotableLines, type LineMatcher, stringsIn } from '../../core/quotes.ts'
 
 /** What the measures need of a recording. Loaders' recordings fit it as they are. */
 export interface ReplaySource {

@@ -1,8 +1,17 @@
 import type { Count } from '../../core/count.ts'
-import { FEATURE_COUNT } from './features.ts'
-import { type ContentKind, kindOf } from './kinds.ts'
+import { type ContentKind, FEATURE_COUNT, kindOf } from './features.ts'
 import { scan } from './scan.ts'
-import { FAMILY_FITS } from './weights-data.ts'
+import weights from './weights-data.json' with { type: 'json' }
+
+/** Of one tokenizer family: a weight per feature, in the order of FEATURES, and how far estimates of each kind were off. */
+export interface FamilyFit {
+  readonly weights: readonly number[]
+  /** Relative error that does not average out, and the one that shrinks with the root of the size. */
+  readonly errors: Readonly<Record<ContentKind, readonly [systematic: number, random: number]>>
+}
+
+/** Written by `scripts/fit-estimator.ts`. */
+export const FAMILY_FITS = weights as unknown as Readonly<Record<string, FamilyFit>>
 
 export interface Estimate extends Count {
   readonly kind: ContentKind

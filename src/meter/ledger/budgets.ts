@@ -1,18 +1,98 @@
 import type { EventBody } from '../../core/events.ts'
-import type { PriceModel } from '../../core/price.ts'
-import { accountKey, isClosed, newAccount, spentOf, usedOf, type Account } from './budget-account.ts'
-import type {
-  AccountHold,
-  Budget,
-  BudgetAccount,
-  BudgetAnswer,
-  BudgetStanding,
-  OthersShare,
-  ReserveRequest,
-  Spender,
-  Spent,
-} from './budget-terms.ts'
-import { affordableOutput, withOutput, type CallBound } from './reservation.ts'
+import { type PriceModel, ratesFor } from '../../core/price.ts'
+import type { ModelFacts } from '../limit.ts'
+
+export type BudgetScope = 'call' | 'session' | 'agent' | 'key' | 'tenant' | 'day'
+
+/** A limit on spending. `day` counts a tenant's calendar day in UTC. */
+export interface Budget {
+  readonly name: string
+  readonly scope: BudgetScope
+  readonly unit: 'tokens' | 'usd'
+  /** Passing it is reported once; calls go on. */
+  readonly soft?: number
+  readonly hard: number
+  /**
+   * `reserve` holds the most a call can cost before it is made, so that calls in parallel cannot overspend together. `settled`
+   * looks at what was spent only, as designs do that let the last call pass the line. @default 'reserve'
+   */
+  readonly enforce?: 'reserve' | 'settled'
+  /** Share of `hard` kept for the closing answer. @default 0.1, and 0 for `call` and `settled` */
+  readonly finalShare?: number
+}
+
+/** Who makes a call. */
+export interface Spender {
+  readonly tenant: string
+  readonly session: string
+  readonly agent?: string
+  readonly key?: string
+}
+
+export interface ReserveRequest {
+  readonly spender: Spender
+  readonly bound: CallBound
+  readonly price?: PriceModel
+  readonly at: number
+  /** Budgets beside the standing ones: the policy's own. */
+  readonly also?: readonly Budget[]
+  /** A call of ours, such as a summary: it is made or not, and never is the closing answer. @default false */
+  readonly side?: boolean
+}
+
+export type BudgetAnswer =
+  | { readonly verdict: 'proceed'; readonly reservation: string }
+  /** The closing answer: no tools, at most this much output. Given once per budget and spender. */
+  | {
+      readonly verdict: 'final'
+      readonly reservation: string
+      readonly maxOutputTokens: number
+      readonly budget: string
+      readonly reason: string
+    }
+  | {
+      readonly verdict: 'halt'
+      readonly budget: string
+      readonly reason: string
+      /** Only calls under way stand in its way: there may be room once they are settled. */
+      readonly retryable?: true
+    }
+
+export interface Spent {
+  readonly tokens: number
+  readonly usd: number
+}
+
+export interface BudgetAccount {
+  readonly key: string
+  readonly scope: BudgetScope
+  readonly unit: 'tokens' | 'usd'
+}
+
+export interface AccountHold {
+  readonly account: string
+  readonly unit: 'tokens' | 'usd'
+  readonly amount: number
+  readonly final: boolean
+  /** What the budget allowed when it was held. */
+  readonly hard: number
+}
+
+export interface OthersShare {
+  readonly spent: number
+  readonly held: number
+  /** The closing answer was given away under a budget of so much; a larger one has its own. */
+  readonly finalUnder?: number
+}
+
+export interface BudgetStanding {
+  readonly budget: string
+  readonly scope: BudgetScope
+  readonly unit: 'tokens' | 'usd'
+  readonly spent: number
+  readonly held: number
+  readonly hard: number
+}
 
 /** Reservation before a call, settlement after it. Synchronous, so that no two calls see the same remainder. */
 export interface Budgets {
@@ -229,3 +309,110 @@ const amountOf = (bound: CallBound, unit: 'tokens' | 'usd'): number =>
 
 const show = (amount: number, unit: 'tokens' | 'usd'): string =>
   unit === 'usd' ? `$${amount.toFixed(4)}` : `${Math.ceil(amount).toLocaleString('en-US')} tokens`
+
+/** What was spent and is held under one budget by those who share it. */
+export interface Account {
+  readonly key: string
+  spent: number
+  held: number
+  softReported: boolean
+  finalGiven: boolean
+  others: OthersShare
+}
+
+const NOBODY: OthersShare = { spent: 0, held: 0 }
+
+const newAccount = (key: string): Account => ({
+  key,
+  spent: 0,
+  held: 0,
+  softReported: false,
+  finalGiven: false,
+  others: NOBODY,
+})
+
+const spentOf = ({ spent, others }: Account): number => spent + others.spent
+const usedOf = ({ spent, held, others }: Account): number => spent + held + others.spent + others.held
+const isClosed = ({ finalGiven, others }: Account, { hard }: Budget): boolean =>
+  finalGiven || (others.finalUnder ?? -Infinity) >= hard
+
+const DAY_MS = 24 * 3600 * 1000
+
+/** Spenders with the same key share an account. */
+function accountKey(budget: Budget, spender: Spender, at: number): string {
+  const own: Record<BudgetScope, string> = {
+    call: '',
+    session: spender.session,
+    agent: `${spender.session}/${spender.agent ?? ''}`,
+    key: spender.key ?? '',
+    tenant: '',
+    day: String(Math.floor(at / DAY_MS)),
+  }
+  return JSON.stringify([budget.name, budget.scope, spender.tenant, own[budget.scope]])
+}
+
+/** The most that a call can cost: known before it is made. */
+export interface CallBound {
+  readonly tokens: number
+  /** Undefined when nobody knows the model's price. */
+  readonly usd?: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+export interface CallPlan {
+  /** Upper bound of the prompt. */
+  readonly inputHigh: number
+  /** The request's output cap; without one, the catalogue's maximum. */
+  readonly maxOutputTokens?: number
+}
+
+/** Output that a model without a catalogued limit is taken to be able to write. */
+const MOST_OUTPUT = 128_000
+
+/** Input upper bound times the dearest way to send it (a cache write) plus output cap times the output price. */
+export function boundOf(plan: CallPlan, facts: Pick<ModelFacts, 'price' | 'maxOutputTokens'>): CallBound {
+  const inputTokens = Math.ceil(plan.inputHigh)
+  const outputTokens = plan.maxOutputTokens ?? facts.maxOutputTokens ?? MOST_OUTPUT
+  const usd =
+    facts.price === undefined
+      ? undefined
+      : inputUsd(inputTokens, facts.price) + (outputTokens * outputRate(inputTokens, facts.price)) / 1_000_000
+  return { tokens: inputTokens + outputTokens, inputTokens, outputTokens, usd }
+}
+
+function inputUsd(tokens: number, price: PriceModel): number {
+  const { input, cacheWrite, cacheWriteLong } = ratesFor(tokens, price)
+  return (tokens * Math.max(input, cacheWrite ?? 0, cacheWriteLong ?? 0)) / 1_000_000
+}
+
+const outputRate = (inputTokens: number, price: PriceModel): number => ratesFor(inputTokens, price).output
+
+/** Output tokens that still fit beside the prompt in what is left of a budget; negative when not even the prompt does. */
+function affordableOutput(
+  bound: CallBound,
+  unit: 'tokens' | 'usd',
+  left: number,
+  price: PriceModel | undefined,
+): number {
+  if (unit === 'tokens') return left - bound.inputTokens
+  if (price === undefined) return bound.outputTokens
+  const rate = outputRate(bound.inputTokens, price)
+  const afterInput = left - inputUsd(bound.inputTokens, price)
+  return rate <= 0 ? (afterInput >= 0 ? bound.outputTokens : -1) : Math.floor((afterInput * 1_000_000) / rate)
+}
+
+/** The same call with a shorter answer. */
+function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | undefined): CallBound {
+  const saved = bound.outputTokens - outputTokens
+  const usd =
+    bound.usd === undefined || price === undefined
+      ? bound.usd
+      : bound.usd - (saved * outputRate(bound.inputTokens, price)) / 1_000_000
+  return {
+    inputTokens: bound.inputTokens,
+    outputTokens,
+    tokens: bound.tokens - saved,
+    usd,
+  }
+}

@@ -1,22 +1,11 @@
+import type { PlimsollEvent } from '../../core/events.ts'
+import { costOfUsage, type PriceModel, simulateUsage } from '../../core/price.ts'
+import type { UsageSeen } from '../../core/records.ts'
+import { addUsage, isKnownUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
+import type { Spender } from './budgets.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { jointKey } from '../../util/joint-key.ts'
 import type { Writable } from '../../util/writable.ts'
-import type { PlimsollEvent } from '../../core/events.ts'
-import { costOfUsage, type PriceModel } from '../../core/price.ts'
-import type { UsageSeen } from '../../core/records.ts'
-import type { Usage } from '../../core/usage.ts'
-import { isKnownUsage } from '../usage.ts'
-import type { Spender } from './budget-terms.ts'
-import {
-  addCall,
-  addTotals,
-  type CallPurpose,
-  type LedgerTotals,
-  NO_CALLS,
-  noCallsYet,
-  type RunningTotals,
-} from './totals.ts'
-import { turnLine, type TurnUsage } from './turns.ts'
 
 /** One model call, side calls included: whoever summarises spends too. */
 export interface LedgerCall {
@@ -256,3 +245,148 @@ const isOf = (spender: Spender, filter: LedgerFilter): boolean =>
   (Object.keys(filter) as (keyof Spender)[]).every(
     (name) => filter[name] === undefined || spender[name] === filter[name],
   )
+
+export type CallPurpose = UsageSeen['purpose']
+
+/** Sums over calls. */
+export interface LedgerTotals {
+  readonly calls: number
+  /** Calls of which the provider reported no usage. */
+  readonly unmeasured: number
+  /** Measured calls of models without a known price. */
+  readonly unpriced: number
+  readonly usage: Usage
+  readonly costUsd: number
+  readonly durationMs: number
+  /** Cost by what the calls were for. */
+  readonly byPurpose: Readonly<Partial<Record<CallPurpose, number>>>
+}
+
+export const NO_CALLS: LedgerTotals = {
+  calls: 0,
+  unmeasured: 0,
+  unpriced: 0,
+  usage: NO_USAGE,
+  costUsd: 0,
+  durationMs: 0,
+  byPurpose: {},
+}
+
+/** Totals that calls are added to. Whoever is shown them gets a copy, by `addTotals`. */
+export interface RunningTotals extends Writable<LedgerTotals> {
+  readonly usage: Writable<Usage>
+  readonly byPurpose: Partial<Record<CallPurpose, number>>
+}
+
+const noCallsYet = (): RunningTotals => ({ ...NO_CALLS, usage: { ...NO_USAGE }, byPurpose: {} })
+
+function addCall(
+  totals: RunningTotals,
+  call: { readonly purpose: CallPurpose; readonly usage?: Usage; readonly durationMs?: number },
+  costUsd: number | undefined,
+): void {
+  const { purpose, usage, durationMs = 0 } = call
+  totals.calls++
+  if (!isKnownUsage(usage)) totals.unmeasured++
+  else {
+    if (costUsd === undefined) totals.unpriced++
+    addTokens(totals.usage, usage)
+  }
+  totals.durationMs += durationMs
+  totals.costUsd += costUsd ?? 0
+  totals.byPurpose[purpose] = (totals.byPurpose[purpose] ?? 0) + (costUsd ?? 0)
+}
+
+function addTokens(
+  sum: Writable<Usage>,
+  { input, cacheRead, cacheWrite, cacheWriteLong = 0, output, reasoning }: Usage,
+): void {
+  sum.input += input
+  sum.cacheRead += cacheRead
+  sum.cacheWrite += cacheWrite
+  if (cacheWriteLong > 0) sum.cacheWriteLong = (sum.cacheWriteLong ?? 0) + cacheWriteLong
+  sum.output += output
+  sum.reasoning += reasoning
+}
+
+/** A sum of its own: it shares nothing with either. */
+function addTotals(a: LedgerTotals, b: LedgerTotals): RunningTotals {
+  const byPurpose: Partial<Record<CallPurpose, number>> = { ...a.byPurpose }
+  for (const purpose of Object.keys(b.byPurpose) as CallPurpose[]) {
+    byPurpose[purpose] = (byPurpose[purpose] ?? 0) + (b.byPurpose[purpose] ?? 0)
+  }
+  return {
+    calls: a.calls + b.calls,
+    unmeasured: a.unmeasured + b.unmeasured,
+    unpriced: a.unpriced + b.unpriced,
+    usage: { ...addUsage(a.usage, b.usage) },
+    costUsd: a.costUsd + b.costUsd,
+    durationMs: a.durationMs + b.durationMs,
+    byPurpose,
+  }
+}
+
+/** One answered call, as reports show it. */
+export interface TurnUsage {
+  readonly input: number
+  readonly output: number
+}
+
+/** Sum and average over turns; the average is whole, and zero without turns. */
+export function turnTotals(turns: readonly TurnUsage[]): { total: number; average: number } {
+  const total = turns.reduce((sum, { input, output }) => sum + input + output, 0)
+  return { total, average: turns.length === 0 ? 0 : Math.floor(total / turns.length) }
+}
+
+/** "Turn 5 | Input: 1200, Output: 850 | Avg/turn: 1050 | Total: 5250" */
+export function turnLine(turns: number, last: TurnUsage, total: number): string {
+  return `Turn ${turns} | Input: ${last.input}, Output: ${last.output} | Avg/turn: ${Math.floor(total / turns)} | Total: ${total}`
+}
+
+/** Turns whose growth is looked at: an old habit says little about the next turn. */
+const TREND_TURNS = 10
+
+/**
+ * Turns until the load reaches the limit, from how the load grew: occupancies of consecutive turns of one epoch, oldest first.
+ * The sum of prompts would count the same history once per turn. Undefined without a trend.
+ */
+export function turnsRemaining(occupancies: readonly number[], limit: number): number | undefined {
+  const growth = occupancies
+    .slice(-TREND_TURNS - 1)
+    .flatMap((load, index, recent) => (index === 0 ? [] : [load - recent[index - 1]!]))
+    .filter((step) => step > 0)
+  const last = occupancies.at(-1)
+  if (last === undefined || growth.length === 0) return undefined
+  const mean = growth.reduce((sum, step) => sum + step, 0) / growth.length
+  return Math.max(0, Math.floor((limit - last) / mean))
+}
+
+/** A call beside what it would have been with everything sent. */
+export interface ManagedCall {
+  readonly at: number
+  /** Tokens of the prompt as it was sent, and with all that was taken out of it. */
+  readonly prompt: number
+  readonly original: number
+  readonly usage?: Usage
+  readonly costUsd?: number
+}
+
+/**
+ * What a call would have cost with everything sent each time. Each such prompt begins with the one before it, so all of that is read from
+ * the cache while the cache lives.
+ */
+export function unmanagedCost(call: ManagedCall, previous: ManagedCall | undefined, price: PriceModel): number {
+  // Until something was taken out, what was paid is what it would have cost.
+  if (call.original === call.prompt && (previous === undefined || previous.original === previous.prompt))
+    return call.costUsd ?? 0
+  const usage = simulateUsage(
+    {
+      tokens: call.original,
+      commonPrefixTokens: previous === undefined ? 0 : Math.min(previous.original, call.original),
+      outputTokens: call.usage?.output ?? 0,
+      elapsedSeconds: previous === undefined ? 0 : Math.max(0, call.at - previous.at) / 1000,
+    },
+    price,
+  )
+  return costOfUsage(usage, price)
+}

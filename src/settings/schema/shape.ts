@@ -1,4 +1,4 @@
-import { LOG_LEVELS } from '../../core/log-level.ts'
+import { LOG_LEVELS } from '../../core/events.ts'
 import { wires } from '../../formats/registry.ts'
 
 /** The shape of a config file as data: one description validates it, writes its JSON Schema and knows its keys. */

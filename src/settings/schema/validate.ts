@@ -1,4 +1,4 @@
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/values.ts'
 import { insteadOf } from '../removed-keys.ts'
 import { readNumber, unitWords } from './read-number.ts'
 import type { Shape } from './shape.ts'

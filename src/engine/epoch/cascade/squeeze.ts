@@ -2,7 +2,7 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import { isJsonText } from '../../../core/values.ts'
-import { fit } from '../../intake/fit.ts'
+import { fit } from '../../intake/show.ts'
 import { cutHead } from '../../intake/text.ts'
 import { textResultsIn } from '../record/text-results.ts'
 import {

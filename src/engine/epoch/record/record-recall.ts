@@ -1,6 +1,5 @@
-import { visitIdentifiers } from '../../../core/identifiers.ts'
+import { visitIdentifiers, createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
 import type { Item } from '../../../core/item.ts'
-import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
 import type { Epoch, RecordRecall } from '../../../core/records.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { callReader } from './calls.ts'

@@ -1,7 +1,6 @@
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
-import { headTail } from '../../intake/head-tail.ts'
-import { cutHead } from '../../intake/text.ts'
+import { headTail, cutHead } from '../../intake/text.ts'
 import { levelWithin, type Draft, type StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
 

@@ -1,4 +1,4 @@
-import { visitIdentifiers, type IdentifierKind } from '../../../core/identifiers.ts'
+import { visitIdentifiers, type IdentifierKind } from '../../../core/quotes.ts'
 import type { Item } from '../../../core/item.ts'
 import type { SummaryAnswer } from '../../../ports/summarizer.ts'
 

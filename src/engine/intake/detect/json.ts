@@ -40,9 +40,9 @@ export function detectJson(text: string, from: number): JsonFound | undefined {
   const items = special?.items ?? list?.count ?? countEntries(text, root)
   return {
     kind: special?.kind ?? fallback,
-    ...(special?.format !== undefined && { format: special.format }),
+    format: special?.format,
     root,
-    ...(list !== undefined && { list }),
+    list,
     items,
   }
 }

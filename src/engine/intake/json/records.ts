@@ -69,7 +69,7 @@ export function findRecords(text: string, from = 0): FoundRecords | undefined {
           span,
           form: outline.form,
           count: outline.count,
-          ...(outline.offsets !== undefined && { offsets: outline.offsets }),
+          offsets: outline.offsets,
         },
       }
     const { inner } = outline
@@ -105,7 +105,7 @@ function arrayOutline(text: string, at: number): Outline | undefined {
   if (count === 1 && isContainer(text, offsets[0]!)) {
     return { end, count, inner: { start: offsets[0]!, end: offsets[1]!, name: '[0]' } }
   }
-  return { end, count, form: 'array', ...(count <= MAX_OFFSETS && { offsets }) }
+  return { end, count, form: 'array', offsets: count <= MAX_OFFSETS ? offsets : undefined }
 }
 
 const isContainer = (text: string, at: number): boolean => isArrayAt(text, at) || isObjectAt(text, at)
@@ -127,7 +127,7 @@ function objectOutline(text: string, at: number): Outline | undefined {
   return {
     end,
     count,
-    ...(found !== undefined && { inner: { start: found.start, end: found.end, name: keyText(text, found) } }),
+    inner: found === undefined ? undefined : { start: found.start, end: found.end, name: keyText(text, found) },
   }
 }
 

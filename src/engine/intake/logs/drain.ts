@@ -1,6 +1,3 @@
-import { absorb, mergeColumns, mergeRare, SEPARATOR, type Shape, type Variants } from './drain-merge.ts'
-import { shapeReader, type MessageShape, type ShapeOf } from './shape-of.ts'
-
 /**
  * Mines templates from log messages: messages that differ only in their parameters share a group.
  *
@@ -11,15 +8,18 @@ import { shapeReader, type MessageShape, type ShapeOf } from './shape-of.ts'
  */
 
 export interface DrainOptions {
-  /** Different words in one column from which on it is a parameter. @default 5 */
-  readonly columnVariety?: number
-  /** Share of equal tokens that joins rare shapes. @default 0.6 */
-  readonly similarity?: number
   /** Distinct shapes held at a time. @default 4000 */
   readonly maxGroups?: number
-  /** Tokens of a message that are looked at. @default 60 */
-  readonly maxTokens?: number
+  /** Drains of the same messages share one reader. */
+  readonly shapeOf?: ShapeOf
 }
+
+/** Different words in one column from which on it is a parameter. */
+const COLUMN_VARIETY = 5
+/** Share of equal tokens that joins rare shapes. */
+const SIMILARITY = 0.6
+/** Tokens of a message that are looked at. */
+const MAX_TOKENS = 60
 
 export interface LogGroup {
   readonly id: number
@@ -36,7 +36,9 @@ export interface LogGroup {
 }
 
 export interface Drain {
-  add(message: string, ordinal: number): void
+  add(message: string, ordinal: number, shape?: MessageShape): void
+  /** As `add`, by the key of a shape; false when no message of that shape was added, and nothing was counted. */
+  addKnown(key: string, ordinal: number): boolean
   /** Groups, most frequent first. */
   groups(): LogGroup[]
   /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
@@ -45,20 +47,7 @@ export interface Drain {
   unmatched(): number
 }
 
-/** A drain for messages whose shapes may be known before. */
-export interface SharedDrain extends Drain {
-  add(message: string, ordinal: number, shape?: MessageShape): void
-  /** As `add`, by the key of a shape; false when no message of that shape was added, and nothing was counted. */
-  addKnown(key: string, ordinal: number): boolean
-}
-
-export function createDrain(options: DrainOptions = {}): Drain {
-  return createSharedDrain(shapeReader(options.maxTokens), options)
-}
-
-/** Several drains of the same messages share one reader of shapes. */
-export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}): SharedDrain {
-  const { columnVariety = 5, similarity = 0.6, maxGroups = 4_000 } = options
+export function createDrain({ maxGroups = 4_000, shapeOf = shapeReader() }: DrainOptions = {}): Drain {
   let shapes = new Map<string, Shape>()
   /** Key of a shape that was merged → key of the shape that took it. */
   const merged = new Map<string, string>()
@@ -67,7 +56,7 @@ export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}):
   let full = false
 
   function consolidate(): void {
-    const list = mergeRare(mergeColumns([...shapes.values()], columnVariety), similarity)
+    const list = mergeRare(mergeColumns([...shapes.values()]))
     const next = new Map<string, Shape>()
     for (const { shape, members } of list) {
       const key = shape.tokens.join(SEPARATOR)
@@ -97,7 +86,7 @@ export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}):
     known.count++
     known.last = ordinal
     // Counted by word only while shapes are merged: a late member would make the counts wrong.
-    if (known.variants !== undefined) known.variants = undefined
+    known.variants = undefined
     return true
   }
 
@@ -128,10 +117,346 @@ export function createSharedDrain(shapeOf: ShapeOf, options: DrainOptions = {}):
           first,
           last,
           example,
-          ...(variants !== undefined && { variants }),
+          variants,
         }))
     },
     groupOf: (message) => find(shapeOf(message).key)?.id,
     unmatched: () => unmatched,
+  }
+}
+
+/** Second step of mining: which shapes of messages are one template. */
+
+/** Joins the tokens of a shape to its key; no message holds it. */
+const SEPARATOR = '\u0001'
+
+/** Words that stood in one place, with their counts. */
+export type Variants = readonly (readonly [string, number])[]
+
+export interface Shape {
+  id: number
+  tokens: string[]
+  count: number
+  first: number
+  last: number
+  example: string
+  variants?: Variants
+}
+
+export interface Cluster {
+  shape: Shape
+  /** Keys of the shapes inside. */
+  members: string[]
+}
+
+function absorb(into: Shape, from: Shape): void {
+  into.variants = undefined
+  if (from.first < into.first) {
+    into.first = from.first
+    into.example = from.example
+  }
+  into.count += from.count
+  into.last = Math.max(into.last, from.last)
+  into.id = Math.min(into.id, from.id)
+}
+
+/** Shapes that differ in one column only become one when that column holds many words. Repeats, since columns open one by one. */
+function mergeColumns(shapes: readonly Shape[]): Cluster[] {
+  let clusters: Cluster[] = shapes.map((shape) => ({ shape, members: [shape.tokens.join(SEPARATOR)] }))
+  for (let round = 0; round < 4; round++) {
+    const columns = new Map<string, Cluster[]>()
+    for (const cluster of clusters) {
+      const { tokens } = cluster.shape
+      for (let i = 0; i < tokens.length; i++) {
+        if (!isConstant(tokens[i]!) || !tokens.some((token, j) => j !== i && isConstant(token))) continue
+        const key = keyWithout(tokens, i)
+        const list = columns.get(key)
+        if (list === undefined) columns.set(key, [cluster])
+        else list.push(cluster)
+      }
+    }
+    const taken = new Set<Cluster>()
+    const out: Cluster[] = []
+    const wide = [...columns]
+      .filter(([, list]) => list.length >= COLUMN_VARIETY)
+      .sort((a, b) => b[1].length - a[1].length)
+    for (const [key, list] of wide) {
+      const free = list.filter((cluster) => !taken.has(cluster))
+      if (free.length < COLUMN_VARIETY) continue
+      out.push(join(free, key.split(SEPARATOR)))
+      for (const cluster of free) taken.add(cluster)
+    }
+    if (out.length === 0) break
+    clusters = coalesce([...out, ...clusters.filter((cluster) => !taken.has(cluster))])
+  }
+  return clusters
+}
+
+/** Clusters that became the same template are one: counted twice, three words would look like six. */
+function coalesce(clusters: readonly Cluster[]): Cluster[] {
+  const byKey = new Map<string, Cluster>()
+  for (const cluster of clusters) {
+    const key = cluster.shape.tokens.join(SEPARATOR)
+    const known = byKey.get(key)
+    if (known === undefined) byKey.set(key, cluster)
+    else {
+      const { variants } = known.shape
+      absorb(known.shape, cluster.shape)
+      known.shape.variants = mergeVariants(variants, cluster)
+      known.members.push(...cluster.members)
+    }
+  }
+  return [...byKey.values()]
+}
+
+/** A member that was open in this column from the start is a word of its own kind. */
+const mergeVariants = (variants: Variants | undefined, { shape }: Cluster): Variants | undefined =>
+  variants === undefined || shape.variants !== undefined ? undefined : [...variants, [WILDCARD, shape.count]]
+
+const isConstant = (token: string): boolean => !isWildcard(token) && isWord(token)
+/** The same place, open. */
+const opened = (token: string): string => (token.startsWith(' ') ? ` ${WILDCARD}` : WILDCARD)
+
+const keyWithout = (tokens: readonly string[], index: number): string =>
+  tokens.with(index, opened(tokens[index]!)).join(SEPARATOR)
+
+function join(clusters: readonly Cluster[], tokens: string[]): Cluster {
+  const shape: Shape = { ...clusters[0]!.shape, tokens }
+  for (const other of clusters.slice(1)) absorb(shape, other.shape)
+  if (clusters.length <= MAX_VARIANTS) shape.variants = variantsOf(clusters, tokens)
+  return { shape, members: clusters.flatMap((cluster) => cluster.members) }
+}
+
+const MAX_VARIANTS = 12
+
+/** The words that stood where the joined template is open, most frequent first. */
+function variantsOf(clusters: readonly Cluster[], tokens: readonly string[]): Variants | undefined {
+  const { tokens: first } = clusters[0]!.shape
+  const column = tokens.findIndex((token, i) => isWildcard(token) && !isWildcard(first[i]!))
+  if (column < 0) return undefined
+  return clusters.map(({ shape }) => [shape.tokens[column]!.trim(), shape.count] as const).sort((a, b) => b[1] - a[1])
+}
+
+/** A frequent shape is a template already; a rare one beside it is more likely another event than a member. */
+const RARE_TARGET = 10
+
+/** Shapes seen once or twice with several columns open at a time: joined to a similar one of the same length and start. */
+function mergeRare(clusters: readonly Cluster[]): Cluster[] {
+  const leaves = new Map<string, Cluster[]>()
+  const out: Cluster[] = []
+  for (const cluster of clusters.toSorted((a, b) => b.shape.count - a.shape.count || a.shape.id - b.shape.id)) {
+    const { tokens } = cluster.shape
+    const leafKey = `${tokens.length}${SEPARATOR}${tokens[0] ?? ''}`
+    let leaf = leaves.get(leafKey)
+    if (leaf === undefined) leaves.set(leafKey, (leaf = []))
+    const target = cluster.shape.count <= 2 ? mostSimilar(leaf, tokens) : undefined
+    if (target === undefined) {
+      const kept = { shape: { ...cluster.shape, tokens: [...tokens] }, members: [...cluster.members] }
+      // A leaf is searched linearly, so it may not grow without end.
+      if (leaf.length < 200) leaf.push(kept)
+      out.push(kept)
+      continue
+    }
+    generalise(target.shape.tokens, tokens)
+    absorb(target.shape, cluster.shape)
+    target.members.push(...cluster.members)
+  }
+  return out
+}
+
+function mostSimilar(leaf: readonly Cluster[], tokens: readonly string[]): Cluster | undefined {
+  let best: Cluster | undefined
+  let bestShare = SIMILARITY
+  for (const cluster of leaf) {
+    if (cluster.shape.count > RARE_TARGET) continue
+    const share = shareOfEqual(cluster.shape.tokens, tokens)
+    if (share >= bestShare) {
+      bestShare = share
+      best = cluster
+    }
+  }
+  return best
+}
+
+function shareOfEqual(a: readonly string[], b: readonly string[]): number {
+  let equal = 0
+  for (let i = 0; i < a.length; i++) if (a[i] === b[i]) equal++
+  return a.length === 0 ? 1 : equal / a.length
+}
+
+function generalise(template: string[], tokens: readonly string[]): void {
+  for (let i = 0; i < template.length; i++) if (template[i] !== tokens[i]) template[i] = opened(template[i]!)
+}
+
+/** Turns a log message into masked tokens, the shape by which messages are grouped. */
+
+const WILDCARD = '<*>'
+
+const isWildcard = (token: string): boolean => token === WILDCARD || token === ` ${WILDCARD}`
+const isWord = (token: string): boolean => /[A-Za-z]/.test(token)
+
+const MONTH_DATE =
+  /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2},? +(?:\d{4} +)?\d{1,2}:\d{2}:\d{2}(?: +[A-Z]{3})?(?: +\d{4})?/
+const MONTH_DATES = new RegExp(MONTH_DATE, 'g')
+
+/** True when a date in words stands in a text, which is one parameter. */
+const holdsMonthDate = (text: string): boolean => /\d:\d/.test(text) && MONTH_DATE.test(text)
+
+const UNIT = /^(?:[KMGT]?i?B|bytes|[mun]?s|seconds?|%)[,;)\]]?$/
+
+/** Words after these name somebody or something: a user, a host, a file. */
+const NAMES_NEXT = /^ ?(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|file|name|name=|tag=)$/i
+const LONGEST_NAMES_NEXT = ' logname='.length
+
+/**
+ * Masked tokens of a message; one that follows white space keeps a space in front, so that a template reads like its
+ * messages. Words are split at the punctuation that separates a key from its value; whatever holds a digit or a slash is a
+ * parameter; neighbouring parameters are one, so that "10.0.0.1:80" and a list of ten numbers look alike.
+ */
+function tokenise(message: string): string[] {
+  let text = message.length > 2_000 ? message.slice(0, 2_000) : message
+  if (holdsMonthDate(text)) text = text.replaceAll(MONTH_DATES, WILDCARD)
+  const tokens: string[] = []
+  let at = 0
+  while (at < text.length && tokens.length < MAX_TOKENS) {
+    while (isSpace(text.charCodeAt(at))) at++
+    let end = at
+    while (end < text.length && !isSpace(text.charCodeAt(end))) end++
+    if (end > at) addWord(tokens, text.slice(at, end))
+    at = end
+  }
+  return tokens
+}
+
+const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
+
+function addWord(tokens: string[], word: string): void {
+  const last = tokens[tokens.length - 1]
+  // "5.2 KB" and "523 B" are one parameter each.
+  if (last !== undefined && isWildcard(last) && UNIT.test(word)) return
+  if (word.includes('/') && word !== '/') return addPath(tokens, word)
+  let start = 0
+  let spaced = true
+  for (let i = 0; i < word.length; i++) {
+    const code = word.charCodeAt(i)
+    if (code === 40) {
+      // "()" and "(host.name)" are the same place, empty or not.
+      const close = word.indexOf(')', i)
+      if (close > i && isPlain(word, i + 1, close)) {
+        if (i > start) push(tokens, word.slice(start, i), spaced)
+        push(tokens, '(<*>)', spaced && i === start)
+        spaced = false
+        start = close + 1
+        i = close
+        continue
+      }
+    }
+    const splits = code < SPLITS.length ? SPLITS[code]! : 0
+    if (splits === 0) continue
+    if ((splits & CLOSES) !== 0 && i > start) {
+      push(tokens, word.slice(start, i), spaced)
+      spaced = false
+      start = i
+    }
+    if ((splits & OPENS) !== 0) {
+      push(tokens, word.slice(start, i + 1), spaced)
+      spaced = false
+      start = i + 1
+    }
+  }
+  if (start < word.length) push(tokens, word.slice(start), spaced)
+}
+
+/** A token ends behind characters that open… */
+const OPENS = 1
+/** …and before those that close. */
+const CLOSES = 2
+/** By character code: a table, since every character of a message is looked up. */
+const SPLITS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return ('=:,;([{"\''.includes(character) ? OPENS : 0) | (')]}"\',;'.includes(character) ? CLOSES : 0)
+})
+
+function isPlain(word: string, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) {
+    const code = word.charCodeAt(i)
+    const letter = (code | 32) >= 97 && (code | 32) <= 122
+    if (!letter && !(code >= 45 && code <= 57 && code !== 47) && code !== 95) return false
+  }
+  return true
+}
+
+/** A path or URL with its query is one parameter, whatever separators it holds; quotes and brackets around it stay. */
+function addPath(tokens: string[], word: string): void {
+  const head = /^["'([{<]*/.exec(word)![0]
+  const tail = /["')\]}>,;:.]*$/.exec(word)![0]
+  // "src:/10.0.0.1:80" keeps its key.
+  const body = word.slice(head.length, word.length - tail.length)
+  const key = /^[A-Za-z_]+[=:](?=\/)/.exec(body)?.[0] ?? ''
+  if (head + key !== '') push(tokens, head + key, true)
+  push(tokens, WILDCARD, head + key === '')
+  if (tail !== '') push(tokens, tail, false)
+}
+
+function push(tokens: string[], token: string, spaced: boolean): void {
+  const last = tokens[tokens.length - 1]
+  if (!isParameter(token, last)) {
+    tokens.push(spaced ? ` ${token}` : token)
+    return
+  }
+  if (!spaced && last !== undefined) {
+    if (isWildcard(last)) return
+    const before = tokens[tokens.length - 2]
+    if ((last === ',' || last === ':') && before !== undefined && isWildcard(before)) return void tokens.pop()
+  }
+  tokens.push(spaced ? ` ${WILDCARD}` : WILDCARD)
+}
+
+function isParameter(token: string, previous: string | undefined): boolean {
+  if (hasDigit(token) || (token.includes(WILDCARD) && token !== '(<*>)')) return true
+  if (previous === undefined || !namesNext(previous) || !isWord(token)) return false
+  // "for user root": the name comes one word later. "Invalid user user": it is the name.
+  return !token.endsWith('=') && (/^ ?user/i.test(previous) || !namesNext(token))
+}
+
+const namesNext = (token: string): boolean => token.length <= LONGEST_NAMES_NEXT && NAMES_NEXT.test(token)
+
+function hasDigit(token: string): boolean {
+  for (let i = 0; i < token.length; i++) {
+    const code = token.charCodeAt(i)
+    if (code >= 48 && code <= 57) return true
+  }
+  return false
+}
+
+/** The masked tokens of a message and the key that they make. */
+export interface MessageShape {
+  readonly key: string
+  readonly tokens: readonly string[]
+}
+
+export type ShapeOf = (message: string) => MessageShape
+
+/** Such a message is seldom like another. */
+const LONG_MESSAGE = 1_000
+/** Shapes remembered at a time. A log has few; a larger map costs more than it saves where it has many. */
+const MOST_SHAPES = 1_000
+const NUMBERED_WORD = /(?<![\w-])[A-Za-z_-]*\d[\w-]*/g
+
+/** Reads shapes of messages. A word with a digit in it is a parameter, so messages that differ in nothing else are read once. */
+export function shapeReader(): ShapeOf {
+  const known = new Map<string, MessageShape>()
+  return (message) => {
+    // What is a date in words depends on how many digits it has.
+    const isAlone = message.length > LONG_MESSAGE || holdsMonthDate(message)
+    const form = isAlone ? undefined : message.replace(NUMBERED_WORD, '0')
+    const found = form === undefined ? undefined : known.get(form)
+    if (found !== undefined) return found
+    const tokens = tokenise(message)
+    const shape = { key: tokens.join(SEPARATOR), tokens }
+    if (form === undefined) return shape
+    if (known.size >= MOST_SHAPES) known.clear()
+    known.set(form, shape)
+    return shape
   }
 }

@@ -8,11 +8,7 @@ export interface LogLine {
   /** As written in the line; undefined when there is none. */
   readonly time: string | undefined
   readonly level: Severity
-  /** Name of the program or component that wrote it. */
-  readonly source: string | undefined
   readonly message: string
-  /** The message is the end of the line. */
-  readonly toEnd: boolean
 }
 
 const LEVELS: Readonly<Record<string, Severity>> = {
@@ -102,9 +98,7 @@ export function parseLogLine(line: string): LogLine {
     return {
       time: klog[2]!,
       level: LETTERS[klog[1]!]!,
-      source: undefined,
       message: line.slice(klog[0].length),
-      toEnd: true,
     }
   const head = line.length > HEADER_LIMIT ? line.slice(0, HEADER_LIMIT) : line
   const logfmt = LOGFMT.exec(head)
@@ -115,7 +109,7 @@ export function parseLogLine(line: string): LogLine {
 /** A server's access log: the status is the severity. */
 function accessLine([, client, time, request, status, size]: RegExpExecArray): LogLine {
   const level = status!.startsWith('5') ? 'error' : status!.startsWith('4') ? 'warn' : 'info'
-  return { time: time!, level, source: undefined, message: `${client} "${request}" ${status} ${size}`, toEnd: false }
+  return { time: time!, level, message: `${client} "${request}" ${status} ${size}` }
 }
 
 function logfmtLine(line: string, head: string, word: string): LogLine {
@@ -123,9 +117,7 @@ function logfmtLine(line: string, head: string, word: string): LogLine {
   return {
     time: LOGFMT_TIME.exec(head)?.[1],
     level: levelOf(word) ?? 'unknown',
-    source: undefined,
     message: message?.[1] ?? message?.[2] ?? line,
-    toEnd: false,
   }
 }
 
@@ -138,15 +130,15 @@ function plainLine(line: string, head: string): LogLine {
     time = stamp[1]!
     at += stamp[0].length
   }
-  const { level, source, end } = readHeader(head, at, time !== undefined && SYSLOG_TIME.test(time), time !== undefined)
-  return { time, level: level ?? guessLevel(head, end), source, message: line.slice(end), toEnd: true }
+  const { level, end } = readHeader(head, at, time !== undefined && SYSLOG_TIME.test(time), time !== undefined)
+  return { time, level: level ?? guessLevel(head, end), message: line.slice(end) }
 }
 
 /** Walks the fields between the time and the message: level, process and thread numbers, bracketed context, component. */
 function readHeader(head: string, from: number, syslog: boolean, timed: boolean) {
   let at = skipSeparators(head, from)
   let level: Severity | undefined
-  let source: string | undefined
+  let hasSource = false
   if (syslog) {
     // "Jun 14 15:16:01 host program[pid]: message"
     const host = /^\S+ +/.exec(head.slice(at, at + 100))
@@ -169,7 +161,7 @@ function readHeader(head: string, from: number, syslog: boolean, timed: boolean)
       continue
     }
     const bracket = timed && rest.startsWith('[') ? closingBracket(head, at) : -1
-    if (bracket > 0 && !(level !== undefined && source !== undefined && !head.startsWith('] ', bracket))) {
+    if (bracket > 0 && !(level !== undefined && hasSource && !head.startsWith('] ', bracket))) {
       const inner = head.slice(at + 1, bracket)
       const innerLevel = level === undefined ? levelOf(inner.trim()) : undefined
       if (innerLevel !== undefined) level = innerLevel
@@ -178,27 +170,27 @@ function readHeader(head: string, from: number, syslog: boolean, timed: boolean)
       at = skipSeparators(head, bracket + 1)
       continue
     }
-    const process = source === undefined && (timed || level !== undefined) ? PROCESS.exec(rest) : null
+    const process = !hasSource && (timed || level !== undefined) ? PROCESS.exec(rest) : null
     if (process !== null) {
-      source = process[1]!
+      hasSource = true
       at = skipSeparators(head, at + process[0].length)
       continue
     }
-    const dotted = level !== undefined && source === undefined ? /^[a-z][\w$]*(?:\.[\w$]+)+(?=\s)/.exec(rest) : null
+    const dotted = level !== undefined && !hasSource ? /^[a-z][\w$]*(?:\.[\w$]+)+(?=\s)/.exec(rest) : null
     if (dotted !== null) {
-      source = dotted[0]
+      hasSource = true
       at = skipSeparators(head, at + dotted[0].length)
       continue
     }
-    const dashed = level !== undefined && source === undefined ? /^([A-Za-z][\w.-]{1,40}) - /.exec(rest) : null
+    const dashed = level !== undefined && !hasSource ? /^([A-Za-z][\w.-]{1,40}) - /.exec(rest) : null
     if (dashed !== null) {
-      source = dashed[1]!
+      hasSource = true
       at = skipSeparators(head, at + dashed[0].length)
       continue
     }
     break
   }
-  return { level, source, end: at }
+  return { level, end: at }
 }
 
 const letterLevel = (letter: string, timed: boolean): Severity | undefined => (timed ? LETTERS[letter] : undefined)

@@ -1,7 +1,7 @@
-import { genericTemplate } from './generic.ts'
-import { logsTemplate } from './logs.ts'
-import { metricsTemplate } from './metrics.ts'
-import type { Template, TemplateName } from './template.ts'
+import { isRecord } from '../../../core/values.ts'
+import { Counter, Fields, typeName } from '../json/fields.ts'
+import { logsTemplate } from '../logs/log-view.ts'
+import { pick, shortText, type Template, type TemplateName, text } from './template.ts'
 import { timeseriesTemplate } from './timeseries.ts'
 import { tracesTemplate } from './traces.ts'
 
@@ -31,4 +31,113 @@ export function runTemplate(name: TemplateName, records: Iterable<unknown>): Rec
   const template = TEMPLATES[name]()
   for (const record of records) template.add(record)
   return template.finish()
+}
+
+const TOP_FIELDS = 20
+const SAMPLES = 5
+const SAMPLE_CHARS = 500
+const MAX_KEYS = 20
+
+/** Any list of records: its fields with types, presence and statistics, and a few samples. */
+function genericTemplate(): Template {
+  const fields = new Fields()
+  const samples: string[] = []
+  return {
+    name: 'generic',
+    add(record) {
+      fields.add(record)
+      if (samples.length < SAMPLES) samples.push(shortText(writeBounded(record), SAMPLE_CHARS))
+    },
+    finish: () => ({
+      total_items: fields.records,
+      top_fields: Object.fromEntries(fields.names().slice(0, TOP_FIELDS)),
+      fields: Object.fromEntries(
+        fields
+          .report()
+          .slice(0, 60)
+          .map(({ path, text }) => [path, text]),
+      ),
+      samples,
+    }),
+  }
+}
+
+/** A single object: how many keys and what the first of them hold. */
+export function describeObject(value: Record<string, unknown>): Record<string, unknown> {
+  const keys = Object.keys(value)
+  return {
+    total_keys: keys.length,
+    value_types: Object.fromEntries(keys.slice(0, MAX_KEYS).map((key) => [key, typeName(value[key])])),
+  }
+}
+
+/** JSON text of a value, stopped early: nothing of a huge value is written beyond what is shown. */
+export function writeBounded(value: unknown, chars = 4_000, depth = 8): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
+  if (depth === 0) return Array.isArray(value) ? '["…"]' : '{"…":"…"}'
+  const parts: string[] = []
+  let used = 0
+  for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    const item = (value as Record<string | number, unknown>)[key]
+    const text =
+      typeof item === 'string' && item.length > chars
+        ? JSON.stringify(shortText(item, chars))
+        : writeBounded(item, chars - used, depth - 1)
+    parts.push(Array.isArray(value) ? text : `${JSON.stringify(key)}:${text}`)
+    used += text.length + String(key).length
+    if (used > chars) break
+  }
+  return isRecord(value) ? `{${parts.join(',')}}` : `[${parts.join(',')}]`
+}
+
+const TOP = 20
+const DESCRIPTION_CHARS = 100
+
+/** Metric descriptors: what there is to query. */
+function metricsTemplate(): Template {
+  let total = 0
+  const kinds = new Counter()
+  const valueTypes = new Counter()
+  const domains = new Counter()
+  const labels = new Counter()
+  const units = new Counter()
+  const top: Record<string, unknown>[] = []
+  return {
+    name: 'metrics',
+    add(record) {
+      total++
+      if (!isRecord(record)) return
+      const type = text(pick(record, 'type', 'name', 'metric_type', 'metricType', 'metric')) ?? 'unknown'
+      const kind = text(pick(record, 'metricKind', 'metric_kind', 'kind')) ?? 'UNKNOWN'
+      const valueType = text(pick(record, 'valueType', 'value_type')) ?? 'UNKNOWN'
+      kinds.add(kind)
+      valueTypes.add(valueType)
+      domains.add(type.split(/[/.]/)[0]!)
+      const unit = text(record['unit'])
+      if (unit !== undefined) units.add(unit)
+      if (Array.isArray(record['labels'])) {
+        for (const label of record['labels'].slice(0, 50)) {
+          labels.add(isRecord(label) ? (text(label['key']) ?? 'unknown') : String(label))
+        }
+      }
+      if (top.length < TOP) {
+        const description = text(pick(record, 'description', 'displayName', 'display_name', 'help'))
+        top.push({
+          type,
+          kind,
+          value_type: valueType,
+          description: description === undefined ? undefined : shortText(description, DESCRIPTION_CHARS),
+        })
+      }
+    },
+    finish: () => ({
+      total_metrics: total,
+      by_kind: kinds.toObject(),
+      by_value_type: valueTypes.toObject(),
+      by_domain: domains.size > 1 ? domains.toObject(12) : undefined,
+      by_unit: units.size > 0 ? units.toObject(8) : undefined,
+      labels: labels.size > 0 ? labels.toObject(15) : undefined,
+      top_metrics: top,
+    }),
+  }
 }

@@ -1,4 +1,4 @@
-import { Counter, NumberStats, rounded, roundedSummary } from '../json/stats.ts'
+import { Counter, NumberStats, rounded, roundedSummary } from '../json/fields.ts'
 import { isRecord } from '../../../core/values.ts'
 import { Largest, number, pick, shortText, text, type Template } from './template.ts'
 
@@ -56,7 +56,7 @@ export function timeseriesTemplate(): Template {
       findAnomalies(list, stats, (score, point) =>
         anomalies.offer(score, () => ({
           value: rounded(point.value),
-          ...(point.time !== undefined && { time: point.time }),
+          time: point.time,
           metric,
           ...labelsOf(record),
           deviations: rounded(score),
@@ -66,10 +66,10 @@ export function timeseriesTemplate(): Template {
     finish: () => ({
       total_series: total,
       total_points: points,
-      ...(empty > 0 && { empty_series: empty }),
+      empty_series: empty > 0 ? empty : undefined,
       by_metric: metrics.toObject(20),
-      ...(resources.size > 0 && { by_resource: resources.toObject(20) }),
-      ...(all.count > 0 && { values: roundedSummary(all) }),
+      by_resource: resources.size > 0 ? resources.toObject(20) : undefined,
+      values: all.count > 0 ? roundedSummary(all) : undefined,
       anomalies: anomalies.values(),
       series: series.values(),
     }),
@@ -132,7 +132,7 @@ function pointOf(raw: unknown): Point | undefined {
       : pick(raw, 'timestamp', 'time', 'ts', 'timeUnixNano', 't'),
   )
   const value = valueOf(pick(raw, 'value', 'v', 'asDouble', 'asInt', 'y'))
-  return value === undefined ? undefined : { value, ...(time !== undefined && { time }) }
+  return value === undefined ? undefined : { value, time }
 }
 
 function valueOf(raw: unknown): number | undefined {
@@ -150,7 +150,7 @@ const oldest = (points: readonly Point[]): Point => (isAscending(points) ? point
 function times(points: readonly Point[]): { from?: string; to?: string } {
   const from = oldest(points).time
   const to = newest(points).time
-  return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  return { from, to }
 }
 
 function findAnomalies(

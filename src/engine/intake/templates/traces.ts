@@ -1,6 +1,6 @@
-import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../json/stats.ts'
-import { spansOf, type SpanFacts } from './spans.ts'
-import { Largest, shortText, type Template } from './template.ts'
+import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../json/fields.ts'
+import { Largest, shortText, type Template, number, pick, text } from './template.ts'
+import { isRecord } from '../../../core/values.ts'
 
 const SLOW_TRACE_MS = 1_000
 const MAX_TRACES = 10
@@ -62,7 +62,7 @@ export function tracesTemplate(): Template {
         id: span.trace,
         spans: 1,
         error: span.error || span.traceFailed === true,
-        ...(span.message !== undefined && { message: span.message }),
+        message: span.message,
         durationMs: span.durationMs,
         rooted: root,
         name: span.name,
@@ -99,7 +99,7 @@ export function tracesTemplate(): Template {
       return {
         total_traces: list.length,
         total_spans: spans,
-        ...(unheld > 0 && { spans_of_further_traces: unheld }),
+        spans_of_further_traces: unheld > 0 ? unheld : undefined,
         by_service: byService.toObject(20),
         by_status: { ok: list.length - errors.length, error: errors.length },
         spans_by_service: services.toObject(20),
@@ -122,7 +122,7 @@ export function tracesTemplate(): Template {
               p50: rounded(p50),
               p95: rounded(p95),
               max: rounded(stats.max),
-              ...(failures > 0 && { errors: failures }),
+              errors: failures > 0 ? failures : undefined,
             }
           }),
       }
@@ -135,7 +135,7 @@ const summary = (trace: Trace): Record<string, unknown> => ({
   duration_ms: rounded(trace.durationMs),
   root: shortText(trace.name, 80),
   service: trace.service,
-  ...(trace.message !== undefined && { error: shortText(trace.message, 160) }),
+  error: trace.message === undefined ? undefined : shortText(trace.message, 160),
   spans: trace.spans,
 })
 
@@ -143,7 +143,188 @@ const facts = (span: SpanFacts): Record<string, unknown> => ({
   duration_ms: rounded(span.durationMs),
   name: shortText(span.name, 80),
   service: span.service,
-  ...(span.message !== undefined && { error: shortText(span.message, 160) }),
+  error: span.message === undefined ? undefined : shortText(span.message, 160),
   span_id: span.id,
   trace_id: span.trace,
 })
+
+/** One span, whatever tracer wrote it. Times in milliseconds. */
+export interface SpanFacts {
+  readonly trace: string
+  readonly id: string
+  readonly parent?: string
+  readonly service: string
+  readonly name: string
+  readonly start?: number
+  readonly durationMs: number
+  readonly error: boolean
+  readonly message?: string
+  /** The trace says of itself that it failed, whatever its spans say. */
+  readonly traceFailed?: true
+}
+
+/** Spans inside a record: a span, a trace with spans, or a block of resource spans. */
+function* spansOf(record: unknown): Generator<SpanFacts> {
+  if (!isRecord(record)) return
+  const resourceSpans = pick(record, 'resourceSpans', 'resource_spans')
+  if (Array.isArray(resourceSpans)) for (const block of resourceSpans) yield* otlpBlock(block)
+  else if (record['scopeSpans'] !== undefined || record['instrumentationLibrarySpans'] !== undefined)
+    yield* otlpBlock(record)
+  else if (Array.isArray(record['spans']) && record['spans'].length > 0) yield* traceSpans(record, record['spans'])
+  else {
+    const span = spanOf(record, undefined, undefined)
+    if (span !== undefined) yield span
+  }
+}
+
+function* otlpBlock(block: unknown): Generator<SpanFacts> {
+  if (!isRecord(block)) return
+  const resource = isRecord(block['resource']) ? attributes(block['resource']['attributes']) : undefined
+  const scopes = pick(block, 'scopeSpans', 'scope_spans', 'instrumentationLibrarySpans')
+  if (!Array.isArray(scopes)) return
+  for (const scope of scopes) {
+    if (!isRecord(scope) || !Array.isArray(scope['spans'])) continue
+    for (const span of scope['spans']) {
+      if (!isRecord(span)) continue
+      const facts = spanOf(span, undefined, resource?.['service.name'])
+      if (facts !== undefined) yield facts
+    }
+  }
+}
+
+function* traceSpans(trace: Record<string, unknown>, spans: readonly unknown[]): Generator<SpanFacts> {
+  const id = text(pick(trace, 'traceID', 'traceId', 'trace_id'))
+  const processes = isRecord(trace['processes']) ? trace['processes'] : {}
+  const service = text(pick(trace, 'service', 'serviceName', 'service_name'))
+  const { error, message } = failureOf(trace, {})
+  for (const span of spans) {
+    if (!isRecord(span)) continue
+    const process = processes[String(span['processID'])]
+    const name = isRecord(process) ? text(process['serviceName']) : undefined
+    const facts = spanOf(span, id, name ?? service)
+    if (facts === undefined) continue
+    yield error ? { ...facts, traceFailed: true, message: facts.message ?? message } : facts
+  }
+}
+
+function spanOf(
+  span: Record<string, unknown>,
+  trace: string | undefined,
+  service: string | undefined,
+): SpanFacts | undefined {
+  const id = text(pick(span, 'spanID', 'spanId', 'span_id', 'id'))
+  const duration = durationOf(span)
+  if (id === undefined && duration === undefined) return undefined
+  const tags = { ...attributes(span['tags']), ...attributes(span['attributes']), ...attributes(span['labels']) }
+  const parent = parentOf(span)
+  const failure = failureOf(span, tags)
+  const start = startOf(span)
+  return {
+    trace: text(pick(span, 'traceID', 'traceId', 'trace_id')) ?? trace ?? 'unknown',
+    id: id ?? '',
+    parent: parent !== undefined && parent !== '' && parent !== '0' ? parent : undefined,
+    service: serviceOf(span, tags) ?? service ?? 'unknown',
+    name: text(pick(span, 'operationName', 'name', 'operation', 'displayName')) ?? 'unnamed',
+    start,
+    durationMs: duration ?? 0,
+    error: failure.error,
+    message: failure.message,
+  }
+}
+
+function serviceOf(span: Record<string, unknown>, tags: Record<string, string>): string | undefined {
+  const endpoint = span['localEndpoint']
+  if (isRecord(endpoint)) return text(endpoint['serviceName'])
+  const process = span['process']
+  if (isRecord(process)) return text(process['serviceName'])
+  return (
+    text(pick(span, 'service', 'serviceName', 'service_name')) ??
+    tags['service.name'] ??
+    tags['g.co/gae/app/module'] ??
+    tags['component']
+  )
+}
+
+function parentOf(span: Record<string, unknown>): string | undefined {
+  const references = span['references']
+  if (Array.isArray(references)) {
+    const parent: unknown = references.find((each) => isRecord(each) && each['refType'] !== 'FOLLOWS_FROM')
+    if (isRecord(parent)) return text(parent['spanID'])
+  }
+  return text(pick(span, 'parentSpanId', 'parent_span_id', 'parentId', 'parentSpanID'))
+}
+
+/** Jaeger and Zipkin write microseconds, OTLP nanoseconds, Cloud Trace two timestamps. */
+function durationOf(span: Record<string, unknown>): number | undefined {
+  const explicit = number(pick(span, 'duration_ms', 'durationMs', 'latency_ms'))
+  if (explicit !== undefined) return explicit
+  const micros = number(span['duration'])
+  if (micros !== undefined) return micros / 1_000
+  const start = nanos(span['startTimeUnixNano'])
+  const end = nanos(span['endTimeUnixNano'])
+  if (start !== undefined && end !== undefined) return Number(end - start) / 1e6
+  const from = Date.parse(text(pick(span, 'startTime', 'start_time')) ?? '')
+  const to = Date.parse(text(pick(span, 'endTime', 'end_time')) ?? '')
+  return Number.isNaN(from) || Number.isNaN(to) ? undefined : to - from
+}
+
+function startOf(span: Record<string, unknown>): number | undefined {
+  const unix = nanos(span['startTimeUnixNano'])
+  if (unix !== undefined) return Number(unix / 1000n) / 1_000
+  const micros = number(pick(span, 'startTime', 'timestamp'))
+  if (micros !== undefined) return micros / 1_000
+  const parsed = Date.parse(text(pick(span, 'startTime', 'start_time')) ?? '')
+  return Number.isNaN(parsed) ? undefined : parsed
+}
+
+/** Nanoseconds since 1970 do not fit a double. */
+function nanos(value: unknown): bigint | undefined {
+  if (typeof value === 'number' && Number.isSafeInteger(Math.trunc(value))) return BigInt(Math.trunc(value))
+  if (typeof value === 'number' && Number.isFinite(value)) return BigInt(Math.trunc(value))
+  return typeof value === 'string' && /^\d{1,30}$/.test(value) ? BigInt(value) : undefined
+}
+
+function failureOf(span: Record<string, unknown>, tags: Record<string, string>): { error: boolean; message?: string } {
+  const status = span['status']
+  const code = isRecord(status) ? pick(status, 'code', 'status_code') : status
+  const failed =
+    code === 2 || code === 'STATUS_CODE_ERROR' || (typeof code === 'string' && /^error|failed|^5\d\d$/i.test(code))
+  const tag = tags['error']
+  const http = number(pick(tags, 'http.status_code', 'http.response.status_code', '/http/status_code'))
+  const error =
+    failed ||
+    span['error'] === true ||
+    (typeof span['error'] === 'string' && span['error'] !== '') ||
+    (tag !== undefined && tag !== 'false') ||
+    tags['otel.status_code'] === 'ERROR' ||
+    (http !== undefined && http >= 500)
+  if (!error) return { error }
+  const message =
+    (isRecord(status) ? text(status['message']) : undefined) ??
+    tags['error.message'] ??
+    tags['exception.message'] ??
+    tags['otel.status_description'] ??
+    (tag !== undefined && tag !== 'true' && tag !== '' ? tag : undefined) ??
+    text(span['error_message']) ??
+    (http === undefined ? undefined : `http ${http}`)
+  return { error, message: message !== undefined && message !== '' ? message : undefined }
+}
+
+/** Tags come as an object, as Jaeger's list of {key, value} or as OTLP's typed values. */
+function attributes(raw: unknown): Record<string, string> {
+  const out: Record<string, string> = {}
+  if (Array.isArray(raw)) {
+    for (const entry of raw) {
+      if (!isRecord(entry) || typeof entry['key'] !== 'string') continue
+      const value = isRecord(entry['value']) ? Object.values(entry['value'])[0] : entry['value']
+      const word = text(value)
+      if (word !== undefined) out[entry['key']] = word
+    }
+  } else if (isRecord(raw)) {
+    for (const [key, value] of Object.entries(raw)) {
+      const word = text(value)
+      if (word !== undefined) out[key] = word
+    }
+  }
+  return out
+}

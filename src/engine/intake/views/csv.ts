@@ -1,7 +1,7 @@
 import { Fields } from '../json/fields.ts'
 import { counted, cutHead, grouped } from '../text.ts'
 import { withinRoom } from './text.ts'
-import type { BodyView, ViewInput } from './view.ts'
+import type { BodyView, ViewInput } from '../types.ts'
 
 interface Row {
   readonly start: number
@@ -81,7 +81,7 @@ export function csvView(input: ViewInput): BodyView | undefined {
         tails > 0 ? `${grouped(rows - tails + 1)}-${grouped(rows)}` : '',
       ].filter((range) => range !== '')
       return {
-        ...(stats !== '' && { preface: stats }),
+        preface: stats !== '' ? stats : undefined,
         body: [top, ...shown.map(piece)].filter((line) => line !== '').join('\n'),
         holds: `${stats === '' ? '' : 'column statistics, '}header${ranges.length === 0 ? '' : `, rows ${ranges.join(' and ')}`} of ${grouped(rows)}`,
         leftOut: `${grouped(rows - heads - tails)} of ${counted(rows, 'row')}`,

@@ -1,13 +1,12 @@
-import type { Inspected } from '../classify.ts'
+import { type Inspected, magicOf, type Source } from '../classify.ts'
+import { counted, grouped } from '../text.ts'
+import type { BodyView, ViewInput } from '../types.ts'
 import { csvView } from './csv.ts'
 import { jsonLinesView, jsonView } from './json.ts'
-import { logView } from './log.ts'
-import { htmlView } from './html.ts'
-import { base64View, binaryView } from './opaque.ts'
+import { logView } from '../logs/log-view.ts'
+import { htmlView, xmlView } from './markup.ts'
 import { profileOf } from './profiles.ts'
 import { textView } from './text.ts'
-import type { BodyView, ViewInput } from './view.ts'
-import { xmlView } from './xml.ts'
 
 /** The best view for what an input is. Structured ones that turn out broken fall back to lines. */
 export function chooseView(
@@ -21,7 +20,7 @@ export function chooseView(
     text: source.text,
     from: preamble,
     kind,
-    ...(format !== undefined && { format }),
+    format,
     windowChars: Math.max(4_000, windowChars),
     clean,
   }
@@ -46,5 +45,51 @@ function structuredView(input: ViewInput, json: Inspected['json']): BodyView | u
       return base64View(input)
     default:
       return undefined
+  }
+}
+
+const HEX_BYTES = 64
+
+/** Bytes that are no text: what they are and how they begin. Never the bytes themselves. */
+function binaryView(source: Extract<Source, { encoding: 'binary' }>): BodyView {
+  const hexOf = (bytes: number): string => Buffer.from(source.data.subarray(0, bytes)).toString('hex')
+  return {
+    syntax: 'text',
+    mode: 'description',
+    render(chars) {
+      // A hex digit is half a token or more.
+      const shown = Math.min(HEX_BYTES, source.bytes, Math.floor((chars - source.mime.length - 30) / 4))
+      const body =
+        shown < 8 ? (chars >= 20 ? source.mime : '') : `${source.mime}; first ${shown} bytes: ${hexOf(shown)}`
+      return { body, holds: 'type and first bytes', leftOut: counted(source.bytes, 'byte') }
+    },
+  }
+}
+
+/** Encoded bytes are noise to a model; what they decode to is the useful part. */
+function base64View({ text, from, clean }: ViewInput): BodyView {
+  const head = text
+    .slice(from, from + 2_000)
+    .replace(/^data:[^,]{0,100},/, '')
+    .replace(/\s/g, '')
+    .replaceAll('-', '+')
+    .replaceAll('_', '/')
+  const data = Buffer.from(head.slice(0, 1_024), 'base64')
+  const chars = text.length - from
+  const magic = magicOf(data)
+  const printable = /^[\t\n\r -~]{40,}/.exec(data.toString('latin1'))?.[0]
+  return {
+    syntax: 'text',
+    mode: 'description',
+    render(room) {
+      const parts = [
+        `base64, about ${grouped(Math.floor((chars * 3) / 4))} bytes when decoded${magic === undefined ? '' : `, looks like ${magic.mime}`}`,
+        ...(printable === undefined || room < 200
+          ? []
+          : [`decoded text begins: ${printable.slice(0, Math.min(400, room - 120))}`]),
+        ...(room < 300 ? [] : [`begins: ${text.slice(from, from + 60)}… ends: …${text.trimEnd().slice(-30)}`]),
+      ]
+      return { body: room < 60 ? '' : clean(parts.join('\n')), holds: 'a description', leftOut: counted(chars, 'char') }
+    },
   }
 }

@@ -5,9 +5,8 @@ import { renderJson, type JsonOptions } from '../json/json-view.ts'
 import { eachJsonLine, eachRecord, type RecordList, type RecordVisitor } from '../json/records.ts'
 import { TEMPLATES, type TemplateName } from '../templates/index.ts'
 import { counted, cutHead, grouped } from '../text.ts'
-import type { ContentKind } from '../types.ts'
+import type { ContentKind, BodyView, RenderedBody, ViewInput } from '../types.ts'
 import { withinRoom } from './text.ts'
-import type { BodyView, RenderedBody, ViewInput } from './view.ts'
 
 const TEMPLATE_OF: Partial<Record<ContentKind, TemplateName>> = {
   metrics: 'metrics',
@@ -46,7 +45,7 @@ function objectView(input: ViewInput, { root, items }: JsonFound): BodyView {
   return {
     syntax: 'json',
     mode: 'structured-sample',
-    ...(items !== undefined && { items }),
+    items,
     render(chars) {
       const before = beforeIt(input, chars)
       const head = before === undefined ? '' : `"${BEFORE}":${before}`
@@ -181,8 +180,8 @@ function sampleEnds(
   const rest = ends.slice(head.count).toReversed()
   const tail = writeSpans(text, rest, room - head.text.length, form, options, true)
   return {
-    ...(head.count > 0 && { head: head.text }),
-    ...(tail.count > 0 && { tail: tail.text }),
+    head: head.count > 0 ? head.text : undefined,
+    tail: tail.count > 0 ? tail.text : undefined,
     heads: head.count,
     tails: tail.count,
     whole: head.whole && tail.whole,

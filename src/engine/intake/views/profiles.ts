@@ -1,4 +1,4 @@
-import type { LineProfile, Rank } from '../logs/line-view.ts'
+import type { LineProfile, Rank } from './text.ts'
 import { counted, grouped } from '../text.ts'
 import type { ContentKind } from '../types.ts'
 

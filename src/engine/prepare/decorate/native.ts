@@ -1,5 +1,5 @@
 import type { NativeManagement } from '../../../core/conversation.ts'
-import { isChained } from '../../../core/whole-prompt.ts'
+import { isChained } from '../../../core/count.ts'
 import { lowWater } from '../../epoch/thresholds.ts'
 import type { PrepareContext, View } from '../context.ts'
 

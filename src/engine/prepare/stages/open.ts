@@ -1,8 +1,7 @@
 import { sharedLinks } from '../../../core/chain.ts'
 import { PlimsollError } from '../../../core/errors.ts'
-import { extended } from '../../../core/extended.ts'
-import { modelName } from '../../../core/model-name.ts'
 import type { Target } from '../../../core/target.ts'
+import { modelName } from '../../../core/model-name.ts'
 import { codecFor } from '../../codec-for.ts'
 import type { EngineDeps } from '../../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../../readers/offered-tools.ts'
@@ -70,7 +69,7 @@ export async function openContext(deps: EngineDeps, branch: Branch, request: Con
     pause,
     emit: (body) => {
       const { tenant, session, agent } = branch
-      deps.emit(extended(body, { at: deps.clock.now(), tenant, session, agent }))
+      deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent })
     },
   }
 }

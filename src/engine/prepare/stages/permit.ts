@@ -1,4 +1,4 @@
-import { isChained } from '../../../core/whole-prompt.ts'
+import { isChained } from '../../../core/count.ts'
 import { designOf } from '../../presets/design.ts'
 import { sentBefore } from '../../session/sent-request.ts'
 import { passBudgetGate, type Permission } from '../../spending/budget-gate.ts'

@@ -1,4 +1,4 @@
-import { isChained } from '../../../core/whole-prompt.ts'
+import { isChained } from '../../../core/count.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { takeSummary } from '../../epoch/background-summary.ts'
 import type { DeclaredEpoch } from '../../epoch/announce-epoch.ts'

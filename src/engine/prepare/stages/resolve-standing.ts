@@ -1,5 +1,5 @@
 import { epochEditsOf, planOfEpoch } from '../../../core/epochs.ts'
-import { withPairedDrops } from '../../../core/paired-drops.ts'
+import { withPairedDrops } from '../../../core/turns.ts'
 import type { Epoch } from '../../../core/records.ts'
 import { coverage } from '../../epoch/cascade/plan-epoch.ts'
 import type { PrepareContext } from '../context.ts'

@@ -1,4 +1,4 @@
-import { isChained } from '../../../core/whole-prompt.ts'
+import { isChained } from '../../../core/count.ts'
 import type { PrepareRequest } from '../prepared-turn.ts'
 import type { Measured } from './measure.ts'
 import { isOver } from '../limits.ts'

@@ -1,8 +1,7 @@
 import { rootSpan, skipString, skipSpace } from '../../../core/json/lexer.ts'
 import { isJsonText } from '../../../core/values.ts'
-import { shortJsonString } from '../../intake/json/json-string.ts'
-import { aiAgentTruncated } from '../../intake/markers.ts'
-import { byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'
+import { shortJsonString } from '../../intake/json/json-view.ts'
+import { aiAgentTruncated, byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'
 import { graphemes } from '../../../util/graphemes.ts'
 
 /** ai-agent's cap on one tool response. */

@@ -1,10 +1,15 @@
-import { describeObject, writeBounded } from '../../intake/templates/generic.ts'
-import { runTemplate, TOOL_TEMPLATES, type TemplateName } from '../../intake/templates/index.ts'
+import {
+  describeObject,
+  writeBounded,
+  runTemplate,
+  TOOL_TEMPLATES,
+  type TemplateName,
+} from '../../intake/templates/index.ts'
 import { isRecord } from '../../../core/values.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { cutHead } from '../../intake/text.ts'
 import { integerOf, itemCount, type Environment, type IntakeTrigger } from '../shared.ts'
-import { jsonLength } from '../../intake/json/json-size.ts'
+import { jsonLength } from '../../intake/json/json-view.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
 export interface LargePayloadConfig {

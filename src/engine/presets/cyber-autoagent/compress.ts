@@ -1,10 +1,8 @@
 import type { GuardRule } from '../../../core/policy.ts'
 import { isRecord } from '../../../core/values.ts'
 import type { PresentOptions } from '../../deps.ts'
-import { jsonText } from '../../intake/json/json-size.ts'
-import { shareRoom } from '../../intake/json/json-view.ts'
-import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated } from '../../intake/markers.ts'
-import { cutHead } from '../../intake/text.ts'
+import { jsonText, shareRoom } from '../../intake/json/json-view.ts'
+import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated, cutHead } from '../../intake/text.ts'
 import type { DesignView } from '../design.ts'
 import { integerOf, type Environment, type GuardCut, type Guarded } from '../shared.ts'
 

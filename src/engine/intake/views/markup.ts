@@ -1,0 +1,270 @@
+import { Counter } from '../json/fields.ts'
+import { counted, grouped } from '../text.ts'
+import type { BodyView, ViewInput } from '../types.ts'
+import { profileOf } from './profiles.ts'
+import { textView } from './text.ts'
+
+/** A page as its text: scripts, styles and navigation out, headings and lists as Markdown. */
+export function htmlView(input: ViewInput): BodyView {
+  const source = input.text.slice(input.from)
+  const title = /<title[^>]{0,200}>([^<]{1,300})/i.exec(source.slice(0, 200_000))?.[1]?.trim()
+  const page = pageText(mainPart(source))
+  const view = textView({ ...input, text: page, from: 0 }, profileOf('html'))
+  return {
+    ...view,
+    render(chars) {
+      const head =
+        title === undefined || chars < 80
+          ? ''
+          : `Title: ${input.clean(decodeEntities(title).slice(0, 160)).replaceAll('\n', ' ')}\n`
+      const body = view.render(Math.max(0, chars - head.length))
+      return {
+        ...body,
+        body: head + body.body,
+        holds: `text of the page without markup, ${body.holds}`,
+        leftOut: `${body.leftOut} of text, and all markup`,
+      }
+    },
+  }
+}
+
+/** `<main>` or `<article>` when the page has one that is long enough to be the point of it. */
+function mainPart(html: string): string {
+  for (const tag of ['main', 'article']) {
+    const open = html.search(new RegExp(`<${tag}[\\s>]`, 'i'))
+    if (open < 0) continue
+    const close = html.lastIndexOf(`</${tag}`)
+    const part = html.slice(open, close > open ? close : html.length)
+    if (part.length > 2_000) return part
+  }
+  return html
+}
+
+const SKIPPED = new Set(['script', 'style', 'noscript', 'svg', 'head', 'template', 'iframe', 'nav', 'footer'])
+const BREAKS = new Set([
+  'p',
+  'div',
+  'br',
+  'tr',
+  'table',
+  'ul',
+  'ol',
+  'section',
+  'article',
+  'header',
+  'blockquote',
+  'pre',
+  'hr',
+  'form',
+  'dl',
+  'dt',
+  'dd',
+  'figure',
+])
+
+const MAX_PIECES = 20_000
+
+/** One pass from tag to tag. A block whose end never comes is skipped to the end of the text only once. */
+function pageText(html: string): string {
+  const chunks: string[] = []
+  let out: string[] = []
+  const missing = new Set<string>()
+  let at = 0
+  while (at < html.length) {
+    // Millions of small pieces weigh more than their text.
+    if (out.length > MAX_PIECES) {
+      chunks.push(tidy(decodeEntities(out.join(''))))
+      out = []
+    }
+    const open = html.indexOf('<', at)
+    if (open < 0) {
+      out.push(html.slice(at))
+      break
+    }
+    if (open > at) out.push(html.slice(at, open))
+    if (html.startsWith('<!--', open)) {
+      const end = html.indexOf('-->', open + 4)
+      at = end < 0 ? html.length : end + 3
+      continue
+    }
+    const close = html.indexOf('>', open + 1)
+    if (close < 0) break
+    const tag = /^<(\/?)([A-Za-z][A-Za-z0-9]*)/.exec(html.slice(open, open + 24))
+    if (tag === null) {
+      out.push('<')
+      at = open + 1
+      continue
+    }
+    at = close + 1
+    const name = tag[2]!.toLowerCase()
+    const ending = tag[1] === '/'
+    if (!ending && SKIPPED.has(name) && html.charCodeAt(close - 1) !== 47 && !missing.has(name)) {
+      const end = endOf(html, name, at)
+      if (end < 0) missing.add(name)
+      else at = end
+      out.push('\n')
+    } else out.push(markOf(name, ending))
+  }
+  chunks.push(tidy(decodeEntities(out.join(''))))
+  return chunks.join('\n')
+}
+
+function endOf(html: string, name: string, from: number): number {
+  const end = new RegExp(`</${name}\\s*>`, 'gi')
+  end.lastIndex = from
+  return end.exec(html) === null ? -1 : end.lastIndex
+}
+
+function markOf(name: string, ending: boolean): string {
+  const heading = /^h([1-6])$/.exec(name)
+  if (heading !== null) return ending ? '\n' : `\n\n${'#'.repeat(Number(heading[1]))} `
+  if (name === 'li') return ending ? '' : '\n- '
+  if (name === 'td' || name === 'th') return ending ? ' | ' : ''
+  return BREAKS.has(name) ? '\n' : ''
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: ' ',
+  mdash: '—',
+  ndash: '–',
+  hellip: '…',
+  copy: '©',
+  rsquo: '’',
+  lsquo: '‘',
+  rdquo: '”',
+  ldquo: '“',
+  middot: '·',
+  times: '×',
+}
+
+function decodeEntities(text: string): string {
+  return text.replace(
+    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi,
+    (match, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? match
+      const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal)
+      return code > 31 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : ' '
+    },
+  )
+}
+
+const tidy = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.replace(/[\t \u00a0]{2,}|\t/g, ' ').trim())
+    .filter((line) => line !== '' && line !== '-' && line !== '|')
+    .join('\n')
+    // A heading or list item whose text stands in an element of its own.
+    .replace(/^(#{1,6}|-)\n(?=[^#-])/gm, '$1 ')
+
+const NAME = /<([A-Za-z_][\w:.-]{0,100})/y
+const MAX_OUTLINE = 25
+
+/** XML: which elements there are, nmap's and JUnit's own facts, then the text with one element per line. */
+export function xmlView(input: ViewInput): BodyView {
+  const { text, from, format } = input
+  const elements = elementsOf(text, from)
+  // A minified document is one line; a break between tags makes head and tail mean something.
+  const longLines =
+    text.length - from > 4_000 && (text.length - from) / Math.max(1, text.slice(from).split('\n', 2_000).length) > 800
+  const broken = longLines ? text.slice(from).replaceAll('><', '>\n<') : text.slice(from)
+  const facts = [
+    ...(format === 'nmap' ? nmapFacts(text, from) : []),
+    ...(format === 'junit' ? junitFacts(text, from) : []),
+    `${counted(elements.total, 'element')}: ${elements.names
+      .top(MAX_OUTLINE)
+      .map(([name, count]) => `${name} ${grouped(count)}`)
+      .join(', ')}`,
+  ]
+  const view = textView({ ...input, text: broken, from: 0 }, { ...profileOf('plain'), facts: () => facts })
+  return { ...view, items: elements.total }
+}
+
+function elementsOf(text: string, from: number): { total: number; names: Counter } {
+  const names = new Counter(500)
+  let total = 0
+  for (let at = text.indexOf('<', from); at >= 0; at = text.indexOf('<', at + 1)) {
+    NAME.lastIndex = at
+    const name = NAME.exec(text)
+    if (name === null) continue
+    total++
+    names.add(name[1]!)
+  }
+  return { total, names }
+}
+
+const attribute = (tag: string, name: string): string | undefined =>
+  new RegExp(`\\b${name}="([^"]{0,200})"`).exec(tag)?.[1]
+
+/** Opening tags of one name, each at most 2,000 characters. */
+function* tags(text: string, from: number, name: string, limit: number): Generator<{ tag: string; at: number }> {
+  let found = 0
+  for (let at = text.indexOf(`<${name}`, from); at >= 0 && found < limit; at = text.indexOf(`<${name}`, at + 1)) {
+    if (!/[\s/>]/.test(text[at + name.length + 1] ?? '')) continue
+    const end = text.indexOf('>', at)
+    if (end < 0) return
+    found++
+    yield { tag: text.slice(at, Math.min(end + 1, at + 2_000)), at }
+  }
+}
+
+function nmapFacts(text: string, from: number): string[] {
+  const out: string[] = []
+  const command = attribute(text.slice(from, from + 4_000), 'args')
+  if (command !== undefined) out.push(`nmap: ${command}`)
+  const addresses = [...tags(text, from, 'address', 2_000)]
+  const ports = [...tags(text, from, 'port', 5_000)]
+  const states = new Counter()
+  const services: string[] = []
+  for (const { tag, at } of ports) {
+    const block = text.slice(at, Math.min(text.length, at + 2_000))
+    const state = attribute(/<state\b[^>]{0,500}>/.exec(block)?.[0] ?? '', 'state') ?? 'unknown'
+    states.add(state)
+    if (state !== 'open' || services.length >= 40) continue
+    const service = /<service\b[^>]{0,1000}>/.exec(block)?.[0] ?? ''
+    const host = addresses.findLast((address) => address.at < at)
+    const name = [attribute(service, 'name'), attribute(service, 'product'), attribute(service, 'version')]
+      .filter((part) => part !== undefined)
+      .join(' ')
+    services.push(
+      `  ${attribute(host?.tag ?? '', 'addr') ?? '?'} ${attribute(tag, 'portid')}/${attribute(tag, 'protocol')} ${name}`,
+    )
+  }
+  const hosts = new Set(addresses.map(({ tag }) => attribute(tag, 'addr')))
+  out.push(
+    `${counted(hosts.size, 'address')}, ports: ${
+      states
+        .top()
+        .map(([state, count]) => `${state} ${count}`)
+        .join(', ') || 'none'
+    }`,
+    ...services,
+  )
+  const vulnerabilities = new Set(text.slice(from, from + 20_000_000).match(/\bCVE-\d{4}-\d{4,7}\b/g) ?? [])
+  if (vulnerabilities.size > 0)
+    out.push(`${counted(vulnerabilities.size, 'CVE id')}: ${[...vulnerabilities].slice(0, 20).join(' ')}`)
+  return out
+}
+
+function junitFacts(text: string, from: number): string[] {
+  let tests = 0
+  let failures = 0
+  for (const { tag } of tags(text, from, 'testsuite', 5_000)) {
+    tests += Number(attribute(tag, 'tests') ?? 0)
+    failures += Number(attribute(tag, 'failures') ?? 0) + Number(attribute(tag, 'errors') ?? 0)
+  }
+  const failed: string[] = []
+  for (const { at } of tags(text, from, 'failure', 20)) {
+    const before = text.lastIndexOf('<testcase', at)
+    const tag = text.slice(before, Math.min(at, before + 1_000))
+    failed.push(
+      `  ${attribute(tag, 'classname') ?? ''} ${attribute(tag, 'name') ?? ''}: ${attribute(text.slice(at, at + 1_000), 'message') ?? ''}`,
+    )
+  }
+  return [`${counted(tests, 'test')}, ${counted(failures, 'failure')}`, ...failed]
+}
