@@ -8,9 +8,9 @@ import type { ReaderProvenance } from '../../engine/readers/provenance.ts'
 import type { ReaderAnswer } from '../../engine/readers/reader.ts'
 import { grouped, short } from '../inspect/figures.ts'
 import { confirmed, print, printTable, when, EXIT } from '../kit/output.ts'
+import { oneOrMore, wholeNumber } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
 import { findArtifact, tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 /** A handle that works in the examples is made by the test that runs them. */
 const EXAMPLE = 'art_0123456789abcdefghjkmnpqrs'

@@ -16,14 +16,13 @@ import { createMetrics } from '../../gateway/operate/metrics.ts'
 import { knownModels } from '../catalogue.ts'
 import { policySettings } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
+import { portNumber, tokenCount } from '../option-values.ts'
 import { printError } from '../kit/output.ts'
-import { tokenCount } from '../kit/token-count.ts'
 import { liveAgain } from '../replay/replay-session.ts'
 import { addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
 import { findFiles } from '../transcripts/find-files.ts'
 import { loadFiles } from '../transcripts/load-files.ts'
 import { addLoadOptions } from '../transcripts/load-options.ts'
-import { portNumber } from '../port-number.ts'
 
 interface DashboardFlags extends StoreFlags, LoadOptions {
   readonly port: number

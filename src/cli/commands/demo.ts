@@ -11,8 +11,7 @@ import { runAgent } from '../demo/agent.ts'
 import { grouped, loadBar, loadChart, paint, type Palette } from '../demo/draw.ts'
 import { scriptOf, toolOutput } from '../demo/incident.ts'
 import { screenOf } from '../kit/output.ts'
-import { tokenCount } from '../kit/token-count.ts'
-import { oneOrMore } from '../whole-number.ts'
+import { oneOrMore, tokenCount } from '../option-values.ts'
 
 interface DemoFlags {
   readonly turns: number

@@ -4,17 +4,16 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { discoverSessions, type FoundSession } from '../../lab/transcripts/discover.ts'
 import { EXIT, printError, progressOn, screenOf } from '../kit/output.ts'
+import { oneOrMore, tokenCount, wholeNumber } from '../option-values.ts'
 import { plural, short } from '../inspect/figures.ts'
 import { inspectReport } from '../inspect/report.ts'
 import { fitEnd } from '../inspect/width.ts'
 import { htmlFile } from '../page/html-file.ts'
 import { withExamples } from '../kit/examples.ts'
-import { tokenCount } from '../kit/token-count.ts'
 import { addLoadOptions } from '../transcripts/load-options.ts'
 import { estimateFor, priceOf, windowOf } from '../transcripts/estimate.ts'
 import { findFiles, type GivenFile } from '../transcripts/find-files.ts'
 import { loadFiles } from '../transcripts/load-files.ts'
-import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 interface InspectFlags extends LoadOptions {
   readonly window?: number

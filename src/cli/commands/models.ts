@@ -3,10 +3,10 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { ModelInfo } from '../../ports/catalogue.ts'
 import { grouped, short } from '../inspect/figures.ts'
 import { wrap } from '../inspect/terminal.ts'
+import { oneOrMore } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, screenOf } from '../kit/output.ts'
 import { rate, vendorsFirst, knownModels, storeCatalogue } from '../catalogue.ts'
-import { oneOrMore } from '../whole-number.ts'
 import { fetchCatalogue } from '../../drivers/catalogue/update.ts'
 
 interface ModelsFlags {

@@ -16,11 +16,11 @@ import { openStore } from '../../drivers/open-store.ts'
 import { withoutPassword } from '../../drivers/store-url.ts'
 import { defaultStore, findSecret } from '../../compose/plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
+import { wholeNumber } from '../option-values.ts'
 import { grouped, plural, short } from '../inspect/figures.ts'
 import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { wholeNumber } from '../whole-number.ts'
 
 export function storeCommand(): Command {
   return new Command('store')

@@ -1,4 +1,3 @@
-import { TOOL_ARGUMENTS } from '../../settings/session-shapes.ts'
 import type { NewTool } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { recordOf } from '../../core/values.ts'
@@ -16,7 +15,7 @@ import {
 } from '../../adapters/reader-shapes.ts'
 import { runHiddenTool } from '../../gateway/hidden/run-tool.ts'
 import type { OpenReaders } from '../open/readers.ts'
-import { checkedFace } from './checked-face.ts'
+import { checkedFace, TOOL_ARGUMENTS } from './checked.ts'
 
 /** An API format, or a framework whose tools have a shape of their own. */
 export type ToolFormat = WireFormat | FrameworkFormat
