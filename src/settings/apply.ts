@@ -7,7 +7,7 @@ import type { Budget } from '../meter/index.ts'
 import type { Config } from './file.ts'
 import type { Override } from './policy.ts'
 import { withoutUndefined } from '../util/without-undefined.ts'
-import { GATEWAY, LIBRARY, those, type UpstreamConfig, type Upstreams } from './settings.ts'
+import { FILES, GATEWAY, LIBRARY, PROXY, those, type UpstreamConfig, type Upstreams } from './settings.ts'
 
 type Providers = NonNullable<Config['providers']>
 type Defaults = NonNullable<Config['defaults']>
@@ -92,10 +92,16 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
 
 /** What a file says to the proxy, without what needs a policy worked out or a summarizer's key. */
 export function proxyConfig(config: Config, env: Environment = process.env): ProxyConfig {
-  const { policies, agents, summarizer, override, providers, defaults, instructions, $schema, upstreams, ...plain } =
-    config
-  return { ...plain, upstreams: upstreams && withCredentials(upstreams, env) }
+  const { upstreams } = config
+  return { ...(those(PLAIN, config) as object as ProxyConfig), upstreams: upstreams && withCredentials(upstreams, env) }
 }
+
+/** What the proxy takes as a file has it. */
+const PLAIN = Object.fromEntries(
+  Object.entries({ ...LIBRARY, ...GATEWAY, ...PROXY, workers: FILES.workers }).filter(
+    ([name]) => !['policies', 'agents', 'summarizer'].includes(name),
+  ),
+)
 
 /**
  * What the file makes of policies: numbers of its own, policies of its own, agents that differ, a model for summaries. `policy` wins over

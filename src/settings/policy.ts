@@ -113,9 +113,18 @@ const steps = group('Settings of single reduction steps, by step', {
 })
 
 const STEPS = [
-  ...['fold', 'squeeze', 'native', 'strip-reasoning', 'collapse-duplicates', 'compress-results', 'offload', 'window'],
-  ...['summarise', 'emergency', 'final'],
-]
+  'fold',
+  'squeeze',
+  'native',
+  'strip-reasoning',
+  'collapse-duplicates',
+  'compress-results',
+  'offload',
+  'window',
+  'summarise',
+  'emergency',
+  'final',
+] as const
 
 /** Numbers that replace a policy's own, in a file. */
 export const OVERRIDE = group('Numbers of the policy to change', {

@@ -7,8 +7,10 @@ export type Schema<T = unknown> = v.GenericSchema<unknown, T>
 /** How a value is written: as a value of the language, or as text in a file, a flag or a variable, where numbers may have units. */
 export type Writing = 'code' | 'text'
 
-/** The words for a unit, and how the unit is written behind a number. */
 const THOUSANDS = { k: 1_000, K: 1_000, m: 1_000_000, M: 1_000_000 }
+const BYTES = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
+const SHORT = { k: 2 ** 10, K: 2 ** 10, m: 2 ** 20, M: 2 ** 20, g: 2 ** 30, G: 2 ** 30 }
+/** The words for a unit, and how the unit is written behind a number. */
 const UNITS = {
   share: { code: 'a share like 0.8', text: 'a share like 0.65 or 65%', pattern: '^[0-9.]+%?$', factors: { '%': 0.01 } },
   tokens: {
@@ -18,21 +20,12 @@ const UNITS = {
     factors: THOUSANDS,
   },
   count: { code: 'a whole number', text: 'a whole number', pattern: '^[0-9_,.]+[kKmM]?$', factors: THOUSANDS },
-  chars: {
-    code: 'characters',
-    text: 'characters like 10000 or 10k',
-    pattern: '^[0-9_,.]+[kKmM]?$',
-    factors: THOUSANDS,
-  },
   ms: { code: 'a number of milliseconds', text: 'milliseconds', pattern: '^[0-9_,.]+[kKmM]?$', factors: THOUSANDS },
   bytes: {
     code: 'a number of bytes like 1_048_576',
     text: 'bytes like 12288, 12KiB or 64m',
     pattern: '^[0-9_,.]+ ?(B|kB|KB|MB|GB|KiB|MiB|GiB|[kKmMgG])?$',
-    factors: {
-      ...{ kB: 1_000, KB: 1_000, MB: 1_000_000, GB: 1e9, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, B: 1 },
-      ...{ k: 2 ** 10, K: 2 ** 10, m: 2 ** 20, M: 2 ** 20, g: 2 ** 30, G: 2 ** 30 },
-    },
+    factors: { ...BYTES, ...SHORT },
   },
   factor: {
     code: 'a factor like 2.5',

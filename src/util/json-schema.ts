@@ -15,7 +15,7 @@ type Known =
 /** A schema as a union, for code that walks through it. */
 export const parts = (schema: v.GenericSchema): Known => schema as unknown as Known
 
-export const isOptional = (schema: v.GenericSchema): boolean => schema.type === 'optional'
+const isOptional = (schema: v.GenericSchema): boolean => schema.type === 'optional'
 
 /** What a schema stands for once it is given. */
 export function given(schema: v.GenericSchema): v.GenericSchema {
