@@ -51,6 +51,8 @@ import {
  * Every setting once: its type, unit and default, what it means, and where it may be set. From here come the types of options, the checking of
  * options and of settings files, environment variables, flags, the JSON Schema and the pages of docs/reference.
  *
+ * The file is longer than others because it is a table: one place for all settings is its point.
+ *
  * The sentence of a setting is for files, flags and pages; a comment above it is for editors, where options in code can do more.
  */
 export interface Setting<C = unknown, W extends Where = Where> {
