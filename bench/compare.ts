@@ -10,7 +10,7 @@
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { tokenCounts } from '../src/cli/kit/token-count.ts'
+import { tokenCounts } from '../src/cli/option-values.ts'
 import { engine } from './compare/engine.ts'
 import { frameworkManagers } from './compare/frameworks.ts'
 import { growth } from './compare/growth.ts'

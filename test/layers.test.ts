@@ -14,7 +14,7 @@ const ARROWS: Record<string, readonly string[]> = {
   ports: ['core', 'util', 'ports'],
   drivers: ['core', 'util', 'ports', 'meter', 'drivers'],
   engine: ['core', 'util', 'ports', 'meter', 'engine'],
-  settings: ['core', 'util', 'ports', 'meter', 'formats', 'engine', 'settings'],
+  settings: ['core', 'util', 'ports', 'meter', 'formats', 'drivers', 'engine', 'settings'],
   compose: [...PRODUCT, 'gateway', 'adapters'],
   gateway: [...PRODUCT, 'gateway', 'dashboard'],
   dashboard: [...PRODUCT, 'gateway', 'dashboard'],

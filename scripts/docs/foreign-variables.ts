@@ -1,4 +1,4 @@
-import type { Variable } from '../../src/settings/environment.ts'
+import type { Variable } from '../../src/settings/settings.ts'
 
 /** Variables of others that are obeyed as their owners define them. */
 export const FOREIGN_VARIABLES: readonly Variable[] = [

@@ -134,5 +134,24 @@ function commentBefore({ source, comments }: Module, start: number): string {
     .replaceAll(/\n(?!\n)/g, ' ')
 }
 
+/** The comments above the keys of an object that a file declares. */
+export function commentsIn(file: string, name: string): Readonly<Record<string, string>> {
+  const module = moduleAt(file)
+  const declared = module.body.flatMap((statement) =>
+    statement.type === 'ExportNamedDeclaration' && statement.declaration?.type === 'VariableDeclaration'
+      ? statement.declaration.declarations
+      : [],
+  )
+  const init = declared.find(({ id }) => id.type === 'Identifier' && id.name === name)?.init
+  if (init?.type !== 'ObjectExpression') return {}
+  return Object.fromEntries(
+    init.properties.flatMap((property) =>
+      property.type === 'Property' && property.key.type === 'Identifier'
+        ? [[property.key.name, commentBefore(module, property.start)]]
+        : [],
+    ),
+  )
+}
+
 const withoutInternals = (text: string): string =>
   text.replaceAll(/^ *\/\*\*(?:(?!\*\/)[^])*@internal(?:(?!\*\/)[^])*\*\/\n.*\n/gm, '')

@@ -1,6 +1,7 @@
-import type { Argument, GivenShape } from '../core/given.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { declaredTools, joined, piecesOf, sdkUsage, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
+import type { Argument } from '../settings/check.ts'
+import { any, map, number } from '../settings/values.ts'
 import { checkAdapter, managedTurns, type ManagedTurn, type TurnOptions, shortened } from './kit.ts'
 import type { AiSdkReader } from './reader-shapes.ts'
 
@@ -10,7 +11,7 @@ export interface MiddlewareOptions<Version extends SdkVersion = SdkVersion> exte
 }
 
 type SdkVersion = 6 | 7
-const SDK: GivenShape = { kind: 'number', words: '6 or 7, the major version of ai', min: 6, max: 7 }
+const SDK = number('', 'count', { words: 'the major version of ai', min: 6, max: 7 })
 
 /** Parameters of a model call, as far as they are read. */
 interface CallParams {
@@ -127,7 +128,7 @@ export interface PlimsollToolOptions {
   readonly shortenHistory?: boolean
 }
 
-const TOOLS: Argument = { name: 'tools', shape: { kind: 'map', of: { kind: 'any' } } }
+const TOOLS: Argument = { name: 'tools', schema: map('', any()) }
 
 /** Your tools with `recall` and the readers of artifacts beside them: the `tools` of a call or an agent. */
 export function plimsollTools<T extends Readonly<Record<string, object>>>(

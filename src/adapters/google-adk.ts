@@ -1,5 +1,5 @@
 import { listOf, numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
-import { checkArguments } from '../core/given.ts'
+import { checkArguments } from '../settings/check.ts'
 import type { Usage } from '../core/usage.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../index.ts'

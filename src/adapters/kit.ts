@@ -16,8 +16,8 @@ import {
   writeMirror,
   type MirrorMessage,
 } from '../formats/mirror.ts'
-import { TOKENS } from '../settings/session-shapes.ts'
-import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
+import { checkArguments, type Argument } from '../settings/check.ts'
+import { code, driver, group, on, text, tokens, type Schema } from '../settings/values.ts'
 
 /** What refusals taught one session: each learns for itself, another one may be another owner's. */
 interface SizeRefusals {
@@ -225,31 +225,28 @@ const wholeUsage = ({
 
 const PLIMSOLL: Argument = {
   name: 'plimsoll',
-  shape: { kind: 'driver', methods: ['session'], words: 'what createPlimsoll() gives' },
+  schema: driver('what createPlimsoll() gives', 'session'),
 }
 
 const SESSION: Argument = {
   name: 'session',
-  shape: { kind: 'driver', methods: ['prepare', 'record'], words: 'what plimsoll.session({ id }) gives' },
+  schema: driver('what plimsoll.session({ id }) gives', 'prepare', 'record'),
 }
-
-const SWITCH: GivenShape = { kind: 'switch' }
-const TEXT: GivenShape = { kind: 'text' }
 
 /** Every option that an adapter may have; each names its own. */
 const OPTIONS = {
-  window: TOKENS,
-  maxOutputTokens: TOKENS,
-  session: TEXT,
-  agent: TEXT,
-  readers: SWITCH,
-  shortenHistory: SWITCH,
-} as const satisfies Record<string, GivenShape>
+  window: tokens(),
+  maxOutputTokens: tokens(),
+  session: text(),
+  agent: text(),
+  readers: on(),
+  shortenHistory: on(),
+} satisfies Record<string, Schema>
 
 /** Something of the framework itself that is handed over. */
 export const part = (name: string, words: string, ...methods: string[]): Argument => ({
   name,
-  shape: methods.length === 0 ? { kind: 'function' } : { kind: 'driver', methods, words },
+  schema: methods.length === 0 ? code() : driver(words, ...methods),
 })
 
 /**
@@ -266,11 +263,11 @@ export function checkAdapter(
   const own = first.map((one) => (one === 'plimsoll' ? PLIMSOLL : one === 'session' ? SESSION : one))
   const known = Object.fromEntries(names.map((name) => [name, OPTIONS[name]]))
   const required = Object.keys(needed)
-  const shape: GivenShape = { kind: 'object', required, fields: { ...known, ...needed, ...more } }
-  checkArguments(given, [...own, { name: 'the options', shape, optional: required.length === 0 }], `${what}()`)
+  const schema = group<Shapes, string>('', { ...known, ...needed, ...more }, { required })
+  checkArguments(given, [...own, { name: 'the options', schema, optional: required.length === 0 }], `${what}()`)
 }
 
-type Shapes = Readonly<Record<string, GivenShape>>
+type Shapes = Readonly<Record<string, Schema>>
 
 /** A tool's output as a model reads it: text as it is, anything else as JSON. */
 export const outputText = (output: unknown): string =>

@@ -12,7 +12,7 @@ import type { Usage } from '../core/usage.ts'
 import { readUrl } from '../formats/kit/reading.ts'
 import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
-import type { Argument, GivenShape } from '../core/given.ts'
+import type { Argument } from '../settings/check.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
 import {
@@ -28,6 +28,7 @@ import {
   shortened,
 } from './kit.ts'
 import type { AgentsReader } from './reader-shapes.ts'
+import { any, code, driver, either, list } from '../settings/values.ts'
 
 export interface AgentsOptions extends TurnOptions {
   /** Whose history it is: a session of Plimsoll, a session of the Agents SDK, or a function that names one for the run at hand. */
@@ -58,16 +59,13 @@ export const plimsollProvider = (
 const PROVIDER = part('provider', 'a model provider of the Agents SDK, with getModel()', 'getModel')
 /** Without a session nothing could be told apart. */
 const WHOSE = {
-  session: {
-    kind: 'either',
-    of: [
-      { kind: 'function' },
-      { kind: 'driver', methods: ['prepare'], words: '' },
-      { kind: 'driver', methods: ['getSessionId'], words: '' },
-    ],
-    words: 'a session of Plimsoll or of the Agents SDK, or a function that gives a name',
-  },
-} as const satisfies Readonly<Record<string, GivenShape>>
+  session: either(
+    'a session of Plimsoll or of the Agents SDK, or a function that gives a name',
+    code(),
+    driver('', 'prepare'),
+    driver('', 'getSessionId'),
+  ),
+}
 
 /** The same for one model. `name` says which it is, for its window and prices. */
 export function plimsollModel(
@@ -290,7 +288,7 @@ export interface AgentsToolOptions {
   readonly shortenHistory?: boolean
 }
 
-const TOOLS: Argument = { name: 'tools', shape: { kind: 'list', of: { kind: 'any' } } }
+const TOOLS: Argument = { name: 'tools', schema: list('', any()) }
 
 /** An agent's tools with `recall` and the readers of artifacts behind them. */
 export function plimsollTools<T extends { readonly type: string }>(

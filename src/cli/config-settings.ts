@@ -1,17 +1,19 @@
 import { withoutPassword } from '../drivers/store-url.ts'
 import { policyOf, windowOf, type Config } from '../settings/index.ts'
+import { FILES, GATEWAY, LIBRARY, PROXY, those, type Setting } from '../settings/settings.ts'
 import { policyNamed } from '../engine/presets/index.ts'
-import { plainSettingsOf, type ProxyFlags } from './proxy-options.ts'
+import { plainSettingsOf } from './proxy-options.ts'
 import { defaultStore } from '../compose/plimsoll.ts'
 
-export interface Setting {
+/** A setting as it stands, and where that comes from. */
+export interface Shown {
   readonly name: string
   readonly value: unknown
   readonly from: 'environment' | 'file' | 'preset' | 'default'
 }
 
 /** The policy as it would be applied, number by number. */
-export function policySettings(config: Config, agent: string): readonly Setting[] {
+export function policySettings(config: Config, agent: string): readonly Shown[] {
   const policy = policyOf(config, agent)
   const named = config.agents?.[agent]?.policy ?? config.policy
   const base =
@@ -31,7 +33,7 @@ export function policySettings(config: Config, agent: string): readonly Setting[
     { name: 'models', value: config.models ?? 'as catalogued', from: fromOf(config.models) },
     ...leaves(policy)
       .filter(([name]) => name !== 'name')
-      .map(([name, value]): Setting => {
+      .map(([name, value]): Shown => {
         const inEnvironment = withEnvironment.get(name)
         const from = value !== inEnvironment ? 'file' : inEnvironment !== preset.get(name) ? 'environment' : 'preset'
         return { name: `policy.${name}`, value, from }
@@ -40,17 +42,17 @@ export function policySettings(config: Config, agent: string): readonly Setting[
 }
 
 /** Whether the key is there, never what it is. */
-function summarizerSetting(given: Config['summarizer']): Setting {
+function summarizerSetting(given: Config['summarizer']): Shown {
   if (given === undefined) return { name: 'summarizer', value: 'by code alone', from: 'default' }
   const { apiKeyEnv } = given
   const isSet = apiKeyEnv !== undefined && (process.env[apiKeyEnv] ?? '') !== ''
-  const value = { ...given, ...(apiKeyEnv !== undefined && { apiKey: isSet ? 'set' : 'unset' }) }
+  const value = { ...given, apiKey: apiKeyEnv === undefined ? undefined : isSet ? 'set' : 'unset' }
   return { name: 'summarizer', value: withoutSecrets(value), from: 'file' }
 }
 
 const fromOf = (given: unknown): 'file' | 'default' => (given === undefined ? 'default' : 'file')
 
-const place = (name: string, given: string | undefined, fallback: string): Setting => {
+const place = (name: string, given: string | undefined, fallback: string): Shown => {
   const byHome = name === 'store' && process.env['PLIMSOLL_HOME'] !== undefined
   return {
     name,
@@ -66,29 +68,25 @@ function leaves(value: unknown, path = ''): readonly (readonly [name: string, va
   return Object.entries(value).flatMap(([key, inner]) => leaves(inner, path === '' ? key : `${path}.${key}`))
 }
 
-const PROXY_DEFAULTS: Readonly<Record<string, unknown>> = {
-  port: 4141,
-  host: '127.0.0.1',
-  policy: 'plimsoll',
-  window: 'by model',
-  observe: false,
-  tools: true,
-  artifacts: 'beside the store',
-  maxBodyBytes: 64 * 2 ** 20,
-  workers: 1,
-}
+/** Settings that say what they are when they are not set. */
+const DEFAULTS = Object.fromEntries(
+  Object.entries<Setting>({ ...LIBRARY, ...GATEWAY, ...PROXY, workers: FILES.workers }).flatMap(([name, { where }]) =>
+    where.default === undefined ? [] : [[name, where.default]],
+  ),
+)
 
-export function proxySettings(config: Config): readonly Setting[] {
+export function proxySettings(config: Config): readonly Shown[] {
   const caFile = process.env['PLIMSOLL_CA_FILE']
-  const flags: ProxyFlags = caFile === undefined ? {} : { caFile }
   const merged: Readonly<Record<string, unknown>> = {
+    ...DEFAULTS,
     store: defaultStore(),
-    ...PROXY_DEFAULTS,
     // The policy by its name; `plimsoll config` shows its numbers.
-    ...plainSettingsOf(flags, config),
+    ...plainSettingsOf(caFile === undefined ? {} : { caFile }, config),
+    summarizer: undefined,
   }
+  const rows = Object.entries(merged).filter(([name, value]) => value !== undefined && !SECRET.has(name))
   return [
-    ...Object.entries(merged).map(([name, value]): Setting => {
+    ...rows.map(([name, value]): Shown => {
       const byHome = name === 'store' && config.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
       const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
       const from = inEnvironment ? 'environment' : name in config ? 'file' : 'default'
@@ -97,6 +95,8 @@ export function proxySettings(config: Config): readonly Setting[] {
     summarizerSetting(config.summarizer),
   ]
 }
+
+const SECRET: ReadonlySet<string> = new Set(['token', 'operatorToken'])
 
 /** A report gets pasted into issues: no passwords, no keys, no header values. */
 function withoutSecrets(value: unknown): unknown {
@@ -107,17 +107,7 @@ function withoutSecrets(value: unknown): unknown {
   return JSON.parse(text) as unknown
 }
 
-const PROXY_KEYS = [
-  'port',
-  'host',
-  'upstreams',
-  'observe',
-  'tools',
-  'caFile',
-  'workers',
-  'maxBodyBytes',
-  'memoryBytes',
-] as const
-
 /** Whether a file was written for the proxy. */
-export const isForProxy = (config: Config): boolean => PROXY_KEYS.some((key) => config[key] !== undefined)
+export const isForProxy = (config: Config): boolean =>
+  Object.keys(those({ ...GATEWAY, ...PROXY, workers: FILES.workers, memoryBytes: LIBRARY.memoryBytes }, config))
+    .length > 0

@@ -12,8 +12,14 @@ import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
 import { runDemoSession } from './demo.ts'
 import { budgetsOf } from '../settings/index.ts'
 import { checkLiveOptions } from '../compose/named-policies.ts'
-import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll } from '../compose/plimsoll.ts'
-import type { ProxyConfig } from '../settings/proxy.ts'
+import {
+  createPlimsoll,
+  defaultStore,
+  type LiveOptions,
+  type Plimsoll,
+  type PlimsollOptions,
+} from '../compose/plimsoll.ts'
+import type { ProxyConfig } from '../settings/apply.ts'
 import { knownModels } from './catalogue.ts'
 import { collectSooner } from './heap-growth.ts'
 import { createControl } from '../gateway/operate/control.ts'
@@ -21,7 +27,7 @@ import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
 import { createMetrics } from '../gateway/operate/metrics.ts'
 import { workplace } from './workplace.ts'
 import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
-import type { Upstreams } from '../settings/upstreams.ts'
+import { type Upstreams, GATEWAY, LIBRARY, PROXY, SETTINGS, those, type OptionsOf } from '../settings/settings.ts'
 
 export interface OpenProxy {
   readonly proxy: Proxy
@@ -34,26 +40,16 @@ export interface OpenProxy {
   readonly close: () => Promise<void>
 }
 
-export type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
+export type ProxySettings = ProxyConfig &
+  Pick<OptionsOf<typeof PROXY>, 'token' | 'operatorToken'> & { readonly upstreams: Upstreams }
+
+const isLive = ([, { where }]: [string, (typeof SETTINGS)[keyof typeof SETTINGS]]): boolean =>
+  'live' in where && where.live
 
 /** Bound to a socket, a file or a process that is there already. */
-const FIXED = [
-  'port',
-  'host',
-  'store',
-  'artifacts',
-  'logFile',
-  'logLevel',
-  'workers',
-  'memoryBytes',
-  'models',
-  'summarizer',
-  'drainMs',
-  'requestTimeoutMs',
-  'allowedHosts',
-  'redact',
-  'allowedOrigins',
-] as const
+const FIXED = Object.entries(SETTINGS)
+  .filter((entry) => !isLive(entry))
+  .map(([name]) => name as keyof ProxySettings)
 
 /** What the page says about this proxy that only the command line knows. */
 export interface PageTexts {
@@ -107,16 +103,10 @@ export async function openProxy(
   // Where several machines serve one store, conversations are told apart there.
   const siblings = sessions.isShared === true ? undefined : others?.siblings
   const plimsoll = createPlimsoll({
-    ...liveOptions(settings),
-    ...(siblings !== undefined && { siblings }),
+    ...engineOptions(settings),
+    siblings,
     store: sessions,
     artifacts: artifactsUrl,
-    ...(settings.logFile !== undefined && { logFile: settings.logFile }),
-    ...(settings.logLevel !== undefined && { logLevel: settings.logLevel }),
-    ...(settings.models !== undefined && { models: settings.models }),
-    ...(settings.summarizer !== undefined && { summarizer: settings.summarizer }),
-    ...(settings.redact !== undefined && { redact: settings.redact }),
-    ...(settings.memoryBytes !== undefined && { memoryBytes: settings.memoryBytes }),
     catalogue,
     onEvent(event) {
       count(event)
@@ -131,13 +121,11 @@ export async function openProxy(
     hub.take(event)
     plimsoll.ledger.take(event)
   })
-  const { PLIMSOLL_TOKEN: token, PLIMSOLL_OPERATOR_TOKEN: operatorToken } = process.env
+  const { operatorToken } = settings
   const pageToken = randomBytes(12).toString('base64url')
-  const operator = operatorToken === undefined || operatorToken === '' ? {} : { operatorToken }
   const proxy = await startProxy(plimsoll.gateway, {
-    ...served(settings),
-    ...(token !== undefined && { token }),
-    ...operator,
+    ...those(PROXY, settings),
+    upstreams: settings.upstreams,
     control: createControl({
       hub,
       ledger: plimsoll.ledger,
@@ -146,7 +134,7 @@ export async function openProxy(
       tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
       storedTenants: () => tenantsWithSessions(sessions),
       pageToken,
-      ...operator,
+      operatorToken,
     }),
     dashboard: openDashboard({
       plimsoll,
@@ -173,7 +161,7 @@ export async function openProxy(
     }),
     sidecar: plimsoll.sidecar,
     onRequest,
-    ...(siblings !== undefined && { siblings }),
+    siblings,
   })
   return {
     proxy,
@@ -198,25 +186,6 @@ export async function openProxy(
   }
 }
 
-const SERVED = [
-  'port',
-  'host',
-  'upstreams',
-  'upstreamTimeoutMs',
-  'upstreamIdleMs',
-  'caFile',
-  'allowedHosts',
-  'allowedOrigins',
-  'drainMs',
-  'requestTimeoutMs',
-] as const
-
-/** What the settings say about the server itself. */
-const served = (settings: ProxySettings): Pick<ProxySettings, (typeof SERVED)[number]> => {
-  const { upstreams } = settings
-  return { upstreams, ...Object.fromEntries(SERVED.map((name) => [name, settings[name]])) }
-}
-
 const TELL_EVERY_MS = 60_000
 
 /** A server that is away is tried again and again; once a minute is enough to know. */
@@ -229,17 +198,13 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
   }
 }
 
-function liveOptions(settings: ProxySettings): LiveOptions {
-  const { policy, policies, agents, window, budgets, observe, tools, maxBodyBytes, tenants } = settings
-  return {
-    ...(policy !== undefined && { policy }),
-    ...(policies !== undefined && { policies }),
-    ...(agents !== undefined && { agents }),
-    ...(window !== undefined && { window }),
-    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
-    ...(observe !== undefined && { observe }),
-    ...(tools !== undefined && { tools }),
-    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
-    ...(tenants !== undefined && { tenants }),
-  }
-}
+const ENGINE = { ...LIBRARY, ...GATEWAY }
+const LIVE = Object.fromEntries(Object.entries(SETTINGS).filter(isLive))
+
+/** What the settings say about the engine and the gateway. */
+const engineOptions = (settings: ProxySettings): PlimsollOptions => ({
+  ...those(ENGINE, settings),
+  budgets: settings.budgets && budgetsOf(settings.budgets),
+})
+
+const liveOptions = (settings: ProxySettings): LiveOptions => those(LIVE, engineOptions(settings))

@@ -1,100 +1,102 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { readConfig, readNumber, unitWords, type BudgetConfig, type Config } from '../settings/index.ts'
-import { LOG_LEVELS } from '../core/events.ts'
-import { checkTenants, proxyConfig, proxyPolicies, type ProxyConfig } from '../settings/proxy.ts'
-import type { Upstreams } from '../settings/upstreams.ts'
-import { readLogLevel } from '../drivers/logs/event-log.ts'
+import { readConfig, type Config } from '../settings/index.ts'
+import { proxyConfig, proxyPolicies, type ProxyConfig } from '../settings/apply.ts'
 import { endpoints } from '../formats/endpoints.ts'
-import { byteCount, memorySize, tokenCount } from './kit/token-count.ts'
+import { getDescription } from 'valibot'
+import { isRecord } from '../core/values.ts'
+import { PROXY, SETTINGS, type Flag, type Setting, type Settings } from '../settings/settings.ts'
+import type { Schema } from '../settings/values.ts'
+import { parts } from '../util/json-schema.ts'
+import type { ProxySettings } from './open-proxy.ts'
+import { reading } from './option-values.ts'
 
-export interface ProxyFlags extends Omit<
-  ProxyConfig,
-  'upstreams' | 'maxBodyBytes' | 'memoryBytes' | 'agents' | 'policy' | 'policies' | 'budgets' | 'models' | 'summarizer'
-> {
-  readonly policy?: string
-  readonly maxBody?: number
-  readonly memory?: number
-  readonly allowHost?: string[]
-  readonly allowOrigin?: string[]
-  readonly budgetUsd?: BudgetConfig[]
-  readonly budgetTokens?: BudgetConfig[]
+/** What commander read of the options that settings have, by their attribute names, and of those beside them. */
+export interface ProxyFlags extends Readonly<Record<string, unknown>> {
   readonly config?: string
+  readonly policy?: string
   readonly json?: boolean
+}
+
+/** Flags that only the server has; `run` binds where it likes. */
+const OF_SERVER = ['port', 'host', 'workers']
+
+/** The options that `proxy` and `run` share, and with `isServer` those of the server itself. */
+export function addProxyOptions(command: Command, isServer = false): Command {
+  // Where to listen comes first in the help.
+  const wanted = Object.entries<Setting>({ ...PROXY, ...SETTINGS }).filter(
+    ([name]) => isServer || !OF_SERVER.includes(name),
+  )
+  for (const option of optionsFor(Object.fromEntries(wanted))) command.addOption(option)
+  return command.option(
+    '--config <file>',
+    'settings file, YAML or JSON; options on the command line win; read again on SIGHUP',
+  )
+}
+
+/** Commander's options for settings. */
+export const optionsFor = (settings: Settings): readonly Option[] =>
+  Object.values(settings).flatMap((setting) => flagsOf(setting).map((flag) => optionOf(setting, flag)))
+
+/** What flags and variables say, by the names of the settings. */
+export function settingsIn(
+  flags: Readonly<Record<string, unknown>>,
+  settings: Settings,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(settings)) {
+    const options = flagsOf(setting).map((flag) => optionOf(setting, flag))
+    for (const option of options) {
+      const value = flags[option.attributeName()]
+      // Commander says true when `--no-tools` is absent; then the file decides.
+      if (value !== undefined && !(option.negate && value === true)) found[name] = joined(found[name], value)
+    }
+    // Commander reads the variable of a flag.
+    const variable = options.length > 0 ? '' : (env[setting.where.env ?? ''] ?? '')
+    if (variable !== '') found[name] = reading(textSchema(setting))(variable)
+  }
+  return found
+}
+
+const flagsOf = ({ where: { flag = [] } }: Setting): readonly (string | Flag)[] =>
+  typeof flag === 'string' ? [flag] : flag
+
+const textSchema = ({ code, where: { file } }: Setting): Schema => (file === undefined || file === false ? code : file)
+
+function optionOf(setting: Setting, given: string | Flag): Option {
+  const schema = textSchema(setting)
+  const { flag, about, read, expected } = typeof given === 'string' ? { flag: given, about: aboutOf(setting) } : given
+  const option = new Option(flag, about)
+  if (setting.where.env !== undefined) option.env(setting.where.env)
+  if (option.isBoolean()) return option
+  const known = parts(schema)
+  const repeats = known.type === 'array'
+  const readOne = read ?? (repeats ? (text: string) => [reading(known.item)(text)] : reading(schema))
+  return option.argParser((text: string, before: unknown) => {
+    const value = readOne(text)
+    if (value === undefined) throw new InvalidArgumentError(`It should be ${expected}.`)
+    return repeats || read !== undefined ? joined(before, value) : value
+  })
+}
+
+function aboutOf(setting: Setting): string {
+  const sentence = getDescription(textSchema(setting)) ?? ''
+  const { default: fallback } = setting.where
+  // A sentence of a page as one of help; `PEM file` stays.
+  const about = /^[A-Z][a-z]/.test(sentence) ? sentence[0]!.toLowerCase() + sentence.slice(1) : sentence
+  return fallback === undefined || typeof fallback === 'boolean' ? about : `${about} (default: ${fallback})`
+}
+
+/** Flags that add up: lists, and lists by name. */
+function joined(before: unknown, value: unknown): unknown {
+  if (Array.isArray(before) && Array.isArray(value)) return [...(before as unknown[]), ...(value as unknown[])]
+  if (!isRecord(before) || !isRecord(value)) return value
+  const own = Object.entries(value).map(([name, one]) => [name, joined(before[name], one)])
+  return { ...before, ...Object.fromEntries(own) }
 }
 
 /** The vendors' own addresses by prefix. */
 const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(endpoints.map(({ name, url }) => [name, url]))
-
-const SCOPES = 'call, session, agent, key, tenant or day'
-
-/** `20` or `0.50/session`, as often as wanted. */
-const budgetIn =
-  (unit: 'usd' | 'tokens') =>
-  (given: string, before: BudgetConfig[] = []): BudgetConfig[] => {
-    const [amount = '', scope = 'day', ...more] = given.split('/')
-    const hard = readNumber(amount, unit)
-    const known = SCOPES.split(/, | or /).find((name) => name === scope)
-    if (hard === undefined || hard <= 0 || known === undefined || more.length > 0) {
-      throw new InvalidArgumentError(`It should be ${unitWords(unit)}, or with a scope: 5/session (${SCOPES}).`)
-    }
-    return [...before, { scope: known as NonNullable<BudgetConfig['scope']>, [unit]: hard }]
-  }
-
-/** The options that `proxy` and `run` share. */
-export function addProxyOptions(command: Command): Command {
-  const several = (value: string, before: string[] = []): string[] => [...before, value]
-  for (const [name, url] of Object.entries(VENDORS)) {
-    command.option(`--${name} <url>`, `upstream behind /${name}; repeat for a fallback (default: ${url})`, several)
-  }
-  return command
-    .option(
-      '--window <tokens>',
-      'context window of the upstream, such as 200000 or 200k (default: what is known about the model)',
-      tokenCount,
-    )
-    .option('--policy <name>', 'policy to apply (default: the one of --config, else plimsoll)')
-    .option('--observe', 'report what would be done, but change nothing')
-    .option('--no-tools', 'add no tools to requests')
-    .option(
-      '--store <url>',
-      'where to record: sqlite:./plimsoll.db, postgres://user@host/database or memory: (default: the store in the home directory)',
-    )
-    .option(
-      '--artifacts <url>',
-      'where large outputs go: file:./artifacts, postgres://…, s3://bucket/prefix or memory: (default: beside the store)',
-    )
-    .option('--config <file>', 'settings file, YAML or JSON; options on the command line win; read again on SIGHUP')
-    .option(
-      '--budget-usd <amount[/scope]>',
-      `dollars per ${SCOPES}; repeat for another (default scope: day)`,
-      budgetIn('usd'),
-    )
-    .option('--budget-tokens <n[/scope]>', 'the same in tokens', budgetIn('tokens'))
-    .option('--max-body <bytes>', 'largest request body, such as 64MiB (default: 64MiB)', byteCount)
-    .option('--memory <size>', 'most that all caches of a process may hold together, such as 256m or 1g', memorySize)
-    .addOption(
-      new Option(
-        '--log-level <level>',
-        `write events from this level on to standard error, as JSON lines: ${LOG_LEVELS.join(', ')}`,
-      )
-        .argParser(readLogLevel)
-        .env('PLIMSOLL_LOG_LEVEL'),
-    )
-    .addOption(new Option('--redact', 'take secrets out of what is stored').env('PLIMSOLL_REDACT'))
-    .addOption(
-      new Option(
-        '--tenants <rule>',
-        'whose data a request belongs to: credential (one tenant per API key), one, or header:<name> (default: credential)',
-      ).env('PLIMSOLL_TENANTS'),
-    )
-    .option('--allow-host <name>', 'additional host name that the proxy answers to; repeat for another', several)
-    .option('--allow-origin <origin>', 'origin of a web page that may call the proxy; repeat for another', several)
-    .addOption(
-      new Option('--ca-file <file>', 'file with additional certificate authorities, as PEM').env('PLIMSOLL_CA_FILE'),
-    )
-}
-
-type ProxySettings = ProxyConfig & { readonly upstreams: Upstreams }
 
 /** Flags over the file over the defaults. */
 export function settingsOf(flags: ProxyFlags): ProxySettings {
@@ -106,37 +108,6 @@ export function settingsOf(flags: ProxyFlags): ProxySettings {
 /** The same without what needs a policy worked out or a key to be there. */
 export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySettings {
   const file = proxyConfig(config)
-  const {
-    maxBody,
-    memory,
-    allowHost,
-    allowOrigin,
-    budgetUsd = [],
-    budgetTokens = [],
-    config: _config,
-    json: _json,
-    tools,
-    policy,
-    ...rest
-  } = flags
-  const named = Object.entries(rest).filter(([, value]) => value !== undefined)
-  const given = Object.fromEntries(named.filter(([name]) => !(name in VENDORS)))
-  checkTenants({ ...file, ...given })
-  return {
-    ...file,
-    ...given,
-    ...(policy !== undefined && { policy }),
-    ...(maxBody !== undefined && { maxBodyBytes: maxBody }),
-    ...(memory !== undefined && { memoryBytes: memory }),
-    ...(allowHost !== undefined && { allowedHosts: allowHost }),
-    ...(allowOrigin !== undefined && { allowedOrigins: allowOrigin }),
-    ...(budgetUsd.length + budgetTokens.length > 0 && { budgets: [...budgetUsd, ...budgetTokens] }),
-    // Commander says true when `--no-tools` is absent; then the file decides.
-    tools: tools === false ? false : (file.tools ?? true),
-    upstreams: {
-      ...VENDORS,
-      ...file.upstreams,
-      ...(Object.fromEntries(named.filter(([name]) => name in VENDORS)) as Upstreams),
-    },
-  }
+  const { upstreams, ...given } = settingsIn(flags, SETTINGS) as ProxyConfig
+  return { ...file, ...given, upstreams: { ...VENDORS, ...file.upstreams, ...upstreams } }
 }

@@ -1,10 +1,10 @@
 import type { Policy } from '../core/policy.ts'
 import { policyNamed } from '../engine/presets/index.ts'
-import { LIVE_OPTIONS, OPTIONS } from '../settings/options-shape.ts'
-import { checkGiven } from '../core/given.ts'
-import type { LiveOptions, PlimsollOptions } from '../options.ts'
+import { checkGiven } from '../settings/check.ts'
+import { GATEWAY, LIBRARY, optionsSchema, type OptionsOf } from '../settings/settings.ts'
+import type { Schema } from '../settings/values.ts'
 
-type Named = Pick<LiveOptions, 'policy' | 'policies' | 'agents'>
+type Named = Pick<OptionsOf<typeof LIBRARY>, 'policy' | 'policies' | 'agents'>
 
 /**
  * The policy that a name means: the caller's own first, then one that ships.
@@ -15,16 +15,25 @@ export function policyIn({ policies = {} }: Named, given: string | Policy = 'pli
   return (Object.hasOwn(policies, given) ? policies[given] : undefined) ?? policyNamed(given)
 }
 
-/** Asked at the start: what is wrong would otherwise fail every request, or count as NaN. */
-export function checkOptions(options: PlimsollOptions): void {
-  checkGiven(options, OPTIONS, 'the options of createPlimsoll', 'bad-config')
-  checkPolicies(options)
-}
+const OPTIONS = { ...LIBRARY, ...GATEWAY }
+const ALL = optionsSchema(OPTIONS)
+const LIVE = optionsSchema(
+  Object.fromEntries(Object.entries(OPTIONS).filter(([, { where }]) => 'live' in where && where.live)),
+)
+
+/**
+ * Asked at the start: what is wrong would otherwise fail every request, or count as NaN. Gives the options without those that are
+ * undefined.
+ */
+export const checkOptions = <O extends object>(options: O): O => sound(options, ALL, 'createPlimsoll')
 
 /** The same for what changes while requests are under way. */
-export function checkLiveOptions(options: LiveOptions): void {
-  checkGiven(options, LIVE_OPTIONS, 'the options of reconfigure', 'bad-config')
-  checkPolicies(options)
+export const checkLiveOptions = <O extends object>(options: O): O => sound(options, LIVE, 'reconfigure')
+
+function sound<O extends object>(options: O, schema: Schema, taker: string): O {
+  const given = checkGiven(options, schema, `the options of ${taker}`, 'bad-config')
+  checkPolicies(given as Named)
+  return given as O
 }
 
 function checkPolicies(options: Named): void {

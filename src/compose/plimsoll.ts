@@ -1,7 +1,7 @@
 import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
-import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked-session.ts'
+import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked.ts'
 import { layFoundation } from './open/foundation.ts'
 import { liveSettings } from './live/settings.ts'
 import { openEngine } from './open/engine.ts'
@@ -18,7 +18,10 @@ export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
 /** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
-  checkOptions(options)
+  return compose(checkOptions(options))
+}
+
+function compose(options: PlimsollOptions): Plimsoll {
   const foundation = layFoundation(options)
   const { clock, content, ledger, emit } = foundation
   const models = openModels(options)
@@ -29,8 +32,8 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
     deps: engine.deps,
     extraction: engine.extraction,
     canExtract: models.canExtract,
-    ...(options.sql !== undefined && { sql: options.sql }),
-    ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
+    sql: options.sql,
+    sandbox: options.sandbox,
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
   const open = openSessionsWithin(options.memoryBytes)

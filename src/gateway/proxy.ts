@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
 import { PlimsollError } from '../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
@@ -11,7 +10,9 @@ import type { ProxyLine } from './operate/proxy-line.ts'
 import { drainable } from './http/drainable.ts'
 import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
-import type { UpstreamConfig, Upstreams } from '../settings/upstreams.ts'
+import { checkArguments, type Argument } from '../settings/check.ts'
+import { fieldsOf, PROXY, type OptionsOf, type Upstreams } from '../settings/settings.ts'
+import { any, code, driver, group, type Schema } from '../settings/values.ts'
 import { asItCame } from './siblings/handed-headers.ts'
 import { joinSiblings } from './siblings/join-siblings.ts'
 import { INSIDE_HEADERS } from './siblings/listen-inside.ts'
@@ -20,94 +21,35 @@ import { upstreamTable } from './upstream/upstreams.ts'
 
 export type { ProxyLine } from './operate/proxy-line.ts'
 
-export interface ProxyOptions extends ConnectionOptions {
-  /** 0 picks a free one. @default 4141 */
-  readonly port?: number
-  /** @default '127.0.0.1' */
-  readonly host?: string
-  /** Base URLs by prefix: `anthropic`, `openai`, `gemini`. Only these are ever called. */
+export interface ProxyOptions extends OptionsOf<typeof PROXY> {
   readonly upstreams: Upstreams
-  /** Required from clients, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
-  readonly token?: string
-  /** Sees everything on the control routes. With it, others see only what is their own. */
-  readonly operatorToken?: string
-  /** Names beside the loopback ones that a proxy on loopback is called by, e.g. behind a reverse proxy. */
-  readonly allowedHosts?: readonly string[]
-  /** Origins of web pages that may call the proxy: `https://chat.example`. @default none */
-  readonly allowedOrigins?: readonly string[]
   /** Health, metrics, events and the API. */
   readonly control?: Control
   /** The page at `/`; needs `control`, which knows who may see what. */
   readonly dashboard?: Dashboard
   /** The compressor's contract for other gateways, at the root. */
   readonly sidecar?: Sidecar
-  /** How long requests in flight may take to end once `close` is called. @default 30_000 */
-  readonly drainMs?: number
-  /** How long a client may take to send a whole request. @default 120_000 */
-  readonly requestTimeoutMs?: number
   readonly onRequest?: (line: ProxyLine) => void
   /** @internal Other processes on the same port and store. */
   readonly siblings?: Siblings
 }
 
-const TEXT: GivenShape = { kind: 'text' }
-const TEXTS: GivenShape = { kind: 'list', of: TEXT }
-const MILLISECONDS: GivenShape = { kind: 'number', words: 'a number of milliseconds', min: 0, whole: false }
-
-const ANY: GivenShape = { kind: 'any' }
-const UPSTREAM: GivenShape = {
-  kind: 'either',
-  words: 'a URL or { url, model, window, wire, headers }',
-  of: [
-    TEXT,
-    {
-      kind: 'object',
-      required: ['url'],
-      fields: {
-        url: TEXT,
-        model: TEXT,
-        window: { kind: 'number', words: 'a number of tokens like 128_000', min: 1 },
-        wire: TEXT,
-        headers: { kind: 'map', of: TEXT },
-      } satisfies Record<keyof UpstreamConfig, GivenShape>,
-    },
-  ],
-}
-
 const ARGUMENTS: readonly Argument[] = [
-  { name: 'gateway', shape: { kind: 'driver', methods: ['handle', 'routeOf'], words: 'the gateway of a Plimsoll' } },
+  { name: 'gateway', schema: driver('the gateway of a Plimsoll', 'handle', 'routeOf') },
   {
     name: 'the options',
-    shape: {
-      kind: 'object',
-      required: ['upstreams'],
-      fields: {
-        port: { kind: 'number', words: 'a port from 0, which picks one, to 65535', min: 0, max: 65_535 },
-        host: TEXT,
-        upstreams: {
-          kind: 'map',
-          of: {
-            kind: 'either',
-            words: 'an upstream or a list of them',
-            of: [{ kind: 'list', of: UPSTREAM }, UPSTREAM],
-          },
-        },
-        upstreamTimeoutMs: MILLISECONDS,
-        upstreamIdleMs: MILLISECONDS,
-        caFile: TEXT,
-        control: ANY,
-        dashboard: ANY,
-        sidecar: ANY,
-        token: TEXT,
-        operatorToken: TEXT,
-        allowedHosts: TEXTS,
-        allowedOrigins: TEXTS,
-        drainMs: MILLISECONDS,
-        requestTimeoutMs: MILLISECONDS,
-        onRequest: { kind: 'function' },
-        siblings: ANY,
-      } satisfies Record<keyof ProxyOptions, GivenShape>,
-    },
+    schema: group(
+      '',
+      {
+        ...fieldsOf(PROXY),
+        control: any(),
+        dashboard: any(),
+        sidecar: any(),
+        onRequest: code(),
+        siblings: any(),
+      } satisfies Record<keyof ProxyOptions, Schema>,
+      { required: ['upstreams'] },
+    ),
   },
 ]
 

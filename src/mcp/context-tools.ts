@@ -1,19 +1,10 @@
 import { PlimsollError } from '../core/errors.ts'
+import { flagField, optional, textField, toolInput } from '../engine/readers/tools.ts'
 import type { ItemSeen } from '../core/records.ts'
 import type { Session } from '../engine/session/session.ts'
 import type { SessionStatus } from '../engine/session/status.ts'
 import { conversationOf, type Conversation, type Reach } from './scope.ts'
-import {
-  BOOLEAN,
-  conversationFields,
-  inputOf,
-  listOf,
-  NUMBER,
-  output,
-  requiredSession,
-  TEXT,
-  type McpTool,
-} from './tools.ts'
+import { BOOLEAN, conversationFields, listOf, NUMBER, output, TEXT, type McpTool } from './tools.ts'
 
 /** How full a conversation is, and what its user or agent may decide about it. */
 export const contextTools = (reach: Reach): readonly McpTool[] => [status(reach), compact(reach), pin(reach)]
@@ -26,7 +17,7 @@ const status = (reach: Reach): McpTool => ({
   title: 'How full the context window is',
   description:
     'Tells how many tokens of the context window are used, when the next compaction comes, and what the conversation has cost.',
-  inputSchema: inputOf(conversationFields(reach), requiredSession(reach)),
+  ...toolInput('context_status', conversationFields(reach)),
   outputSchema: output(
     {
       session: TEXT,
@@ -90,13 +81,10 @@ const compact = (reach: Reach): McpTool => ({
   title: 'Compact the conversation',
   description:
     'Asks for a compaction: it is done before the next request of the conversation. What is taken out stays readable.',
-  inputSchema: inputOf(
-    {
-      instructions: { type: 'string', description: 'What the summary must hold.' },
-      ...conversationFields(reach),
-    },
-    requiredSession(reach),
-  ),
+  ...toolInput('context_compact', {
+    instructions: optional(textField('What the summary must hold.')),
+    ...conversationFields(reach),
+  }),
   outputSchema: output({ session: TEXT, agent: TEXT, status: TEXT }),
   isReadOnly: false,
   async run({ instructions, ...input }) {
@@ -119,15 +107,12 @@ const pin = (reach: Reach): McpTool => ({
   title: 'Pin an item',
   description:
     'Keeps an item in view whatever is compacted, or lets it go again. Without item: lists items that can be pinned, the newest first.',
-  inputSchema: inputOf(
-    {
-      item: { type: 'string', description: 'Identity of the item, or its beginning, as the list shows it.' },
-      pinned: { type: 'boolean', description: 'false takes the pin away; true if not given.' },
-      query: { type: 'string', description: 'For the list: only items whose text holds this.' },
-      ...conversationFields(reach),
-    },
-    requiredSession(reach),
-  ),
+  ...toolInput('context_pin', {
+    item: optional(textField('Identity of the item, or its beginning, as the list shows it.')),
+    pinned: optional(flagField('false takes the pin away; true if not given.')),
+    query: optional(textField('For the list: only items whose text holds this.')),
+    ...conversationFields(reach),
+  }),
   outputSchema: output(
     {
       session: TEXT,

@@ -2,7 +2,6 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import { Readable } from 'node:stream'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
-import { checkArguments, type Argument, type GivenShape } from '../core/given.ts'
 import { parsedJson } from '../core/values.ts'
 import type { Plimsoll } from '../options.ts'
 import { authorise, isLoopback, needsToken, takeToken, unauthorised } from '../gateway/access.ts'
@@ -10,6 +9,8 @@ import { admit, answerPreflight, checkOrigin } from '../gateway/http/other-origi
 import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/request/answer.ts'
 import { headerReader } from '../gateway/upstream/upstream-call.ts'
+import { checkArguments, type Argument } from '../settings/check.ts'
+import { either, group, list, number, oneOf, text, type Schema } from '../settings/values.ts'
 import { cancelling, CONNECTION, mcpServer, loadSdk } from './server.ts'
 import { PLIMSOLL, reachOf, SCOPE, type McpScope, type Reach } from './scope.ts'
 
@@ -70,29 +71,19 @@ export interface HttpMcp {
   close(): Promise<void>
 }
 
-const TEXT: GivenShape = { kind: 'text' }
-const TEXTS: GivenShape = { kind: 'list', of: TEXT }
-
 const ARGUMENTS: readonly Argument[] = [
   PLIMSOLL,
   {
     name: 'the options',
     optional: true,
-    shape: {
-      kind: 'object',
-      fields: {
-        port: { kind: 'number', words: 'a port', min: 0, max: 65_535 },
-        host: TEXT,
-        token: TEXT,
-        allowedHosts: TEXTS,
-        allowedOrigins: TEXTS,
-        scope: {
-          kind: 'either',
-          of: [{ kind: 'text', oneOf: ['credential'] }, SCOPE],
-          words: "'credential' or a scope",
-        },
-      } satisfies Record<keyof McpHttpOptions, GivenShape>,
-    },
+    schema: group('', {
+      port: number('', 'count', { words: 'a port', max: 65_535 }),
+      host: text(),
+      token: text(),
+      allowedHosts: list('', text()),
+      allowedOrigins: list('', text()),
+      scope: either("'credential' or a scope", oneOf('', ['credential']), SCOPE),
+    } satisfies Record<keyof McpHttpOptions, Schema>),
   },
 ]
 

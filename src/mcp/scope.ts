@@ -1,6 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { Argument, GivenShape } from '../core/given.ts'
 import type { Plimsoll } from '../options.ts'
+import type { Argument } from '../settings/check.ts'
+import { driver, group, text, type Schema } from '../settings/values.ts'
 
 /** Whose content a client of the server sees. It is decided by whoever opens the server, never by what a client asks for. */
 export interface McpScope {
@@ -12,17 +13,16 @@ export interface McpScope {
   readonly agent?: string
 }
 
-const TEXT: GivenShape = { kind: 'text' }
-
 /** The same while it runs. */
-export const SCOPE: GivenShape = {
-  kind: 'object',
-  fields: { tenant: TEXT, session: TEXT, agent: TEXT } satisfies Record<keyof McpScope, GivenShape>,
-}
+export const SCOPE: Schema<McpScope> = group('', {
+  tenant: text(),
+  session: text(),
+  agent: text(),
+} satisfies Record<keyof McpScope, Schema>)
 
 export const PLIMSOLL: Argument = {
   name: 'plimsoll',
-  shape: { kind: 'driver', methods: ['session', 'on'], words: 'what createPlimsoll() gives' },
+  schema: driver('what createPlimsoll() gives', 'session', 'on'),
 }
 
 /** What the tools and resources of one client work on. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { CallToolResult, McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { packageVersion } from '../util/package-root.ts'
-import { checkedInput } from '../engine/readers/tools.ts'
 import {
   handoverOf,
   ARTIFACT,
@@ -19,7 +18,7 @@ import { artifactList, readerTools, type McpTool } from './tools.ts'
 import { contextTools } from './context-tools.ts'
 import { recordOf } from '../core/values.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
-import { checkArguments } from '../core/given.ts'
+import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../options.ts'
 
 const INSTRUCTIONS =
@@ -113,7 +112,7 @@ async function answer(
   return inPlainWords(async () => {
     const signal = cancelled === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelled])
     const call = { signal, onProgress: progressOf(mcpReq) }
-    const { ok, text, data } = await tool.run(checkedInput(tool, input ?? {}), call)
+    const { ok, text, data } = await tool.run(tool.check(input ?? {}), call)
     return { content: [{ type: 'text', text }], structuredContent: { ...data }, ...(!ok && { isError: true }) }
   })
 }
@@ -250,7 +249,7 @@ export interface StdioMcp {
 
 /** Serves one client over standard input and output. Nothing else may write to standard output. */
 export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): Promise<StdioMcp> {
-  checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', shape: SCOPE }], 'serveMcpStdio()')
+  checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', schema: SCOPE }], 'serveMcpStdio()')
   const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([loadSdk(), loadStdio()])
   const transport = new StdioServerTransport()
   const ended = new Promise<void>((resolve) => {

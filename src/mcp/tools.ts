@@ -1,6 +1,7 @@
-import type { Property, ReaderTool } from '../engine/readers/tools.ts'
+import type { GenericSchema } from 'valibot'
+import { numberField, optional, RECALL, textField, toolInput, type ReaderTool } from '../engine/readers/tools.ts'
 import { type Reach, sessionOf } from './scope.ts'
-import type { Archive } from '../compose/api/archive.ts'
+import type { Archive } from '../compose/api/stored.ts'
 import type { Handle } from '../core/handles.ts'
 import type { ArtifactStat } from '../ports/artifact-store.ts'
 
@@ -48,20 +49,13 @@ export const output = (
   required,
 })
 
-export const inputOf = (
-  properties: Readonly<Record<string, Property>>,
-  required: readonly string[] = [],
-): ReaderTool['inputSchema'] => ({ type: 'object', properties, required, additionalProperties: false })
-
 /** What a call has to say beside its own fields, where the scope leaves it open. */
-export const conversationFields = ({ session, agent }: Reach): Readonly<Record<string, Property>> => ({
-  ...(session === undefined && { session: { type: 'string', description: 'The conversation, by its session name.' } }),
+export const conversationFields = ({ session, agent }: Reach): Readonly<Record<string, GenericSchema>> => ({
+  ...(session === undefined && { session: textField('The conversation, by its session name.') }),
   ...(agent === undefined && {
-    agent: { type: 'string', description: 'Which agent of it; needed where several work in one session.' },
+    agent: optional(textField('Which agent of it; needed where several work in one session.')),
   }),
 })
-
-export const requiredSession = ({ session }: Reach): readonly string[] => (session === undefined ? ['session'] : [])
 
 const TITLES: Readonly<Record<string, string>> = {
   recall: 'Search the conversation',
@@ -109,16 +103,10 @@ export const ownerOf = ({ tenant, session, agent }: Reach): Parameters<Archive['
 const withSession = (tool: ReaderTool): ReaderTool => ({
   ...tool,
   description: 'Searches everything that happened in the stored conversations, or in one of them.',
-  inputSchema: {
-    ...tool.inputSchema,
-    properties: {
-      ...tool.inputSchema.properties,
-      session: {
-        type: 'string',
-        description: 'Only this conversation, by its session name; all of them if not given.',
-      },
-    },
-  },
+  ...toolInput('recall', {
+    ...RECALL,
+    session: optional(textField('Only this conversation, by its session name; all of them if not given.')),
+  }),
 })
 
 const DEFAULT_SHOWN = 20
@@ -131,12 +119,12 @@ export function artifactList(reach: Reach): McpTool {
     title: 'List stored outputs',
     description:
       'Lists tool outputs that were stored whole, the newest first: handle, size, tool. The other artifact tools take the handle.',
-    inputSchema: inputOf({
-      tool: { type: 'string', description: 'Only outputs of this tool.' },
-      limit: { type: 'integer', description: `At most so many; ${DEFAULT_SHOWN} if not given, ${MOST_SHOWN} at most.` },
-      after: { type: 'string', description: 'The last handle of the page before.' },
+    ...toolInput('artifact_list', {
+      tool: optional(textField('Only outputs of this tool.')),
+      limit: optional(numberField(`At most so many; ${DEFAULT_SHOWN} if not given, ${MOST_SHOWN} at most.`)),
+      after: optional(textField('The last handle of the page before.')),
       ...(reach.session === undefined && {
-        session: { type: 'string' as const, description: 'Only this conversation, by its session name.' },
+        session: optional(textField('Only this conversation, by its session name.')),
       }),
     }),
     outputSchema: output({

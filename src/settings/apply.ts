@@ -1,11 +1,58 @@
-import type { LogLevel } from '../core/events.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
 import type { Budget } from '../meter/index.ts'
 import { policyNamed } from '../engine/presets/index.ts'
 import type { Environment } from '../engine/presets/shared.ts'
-import { budgetsOf } from './budgets.ts'
-import type { Config, DefaultsConfig, KnownModel, ModelConfig, Override, SummarizerConfig } from './config.ts'
+import type { Config } from './file.ts'
+import type { Override } from './policy.ts'
+import type { SummarizerSettings } from '../drivers/open-summarizer.ts'
+import { withoutUndefined } from '../util/without-undefined.ts'
+import { FILES, GATEWAY, LIBRARY, PROXY, those, type UpstreamConfig, type Upstreams } from './settings.ts'
+
+type Providers = NonNullable<Config['providers']>
+type Defaults = NonNullable<Config['defaults']>
+type Spending = NonNullable<Config['budgets']>[number]
+
+/** What a file says otherwise than a program would. */
+type OwnForm = 'policy' | 'policies' | 'agents' | 'summarizer' | 'budgets'
+
+/** A file as options of `createPlimsoll`. */
+export interface PlimsollSettings extends Omit<
+  Pick<Config, keyof Config & keyof (typeof LIBRARY & typeof GATEWAY)>,
+  OwnForm
+> {
+  readonly policy: Policy
+  /** The file's own, by name. */
+  readonly policies?: Readonly<Record<string, Policy>>
+  readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
+  readonly summarizer?: SummarizerSettings
+  readonly budgets?: readonly Budget[]
+}
+
+/** What a proxy is started with. */
+export interface ProxyConfig extends Omit<
+  Config,
+  | 'policy'
+  | 'policies'
+  | 'agents'
+  | 'summarizer'
+  | 'upstreams'
+  | 'override'
+  | 'providers'
+  | 'defaults'
+  | 'instructions'
+  | '$schema'
+> {
+  /** Its name, or what the file makes of it. */
+  readonly policy?: string | Policy
+  readonly upstreams?: Upstreams
+  /** The file's own, which requests may ask for by name. */
+  readonly policies?: PlimsollSettings['policies']
+  /** By agent name, what the file says about it. */
+  readonly agents?: PlimsollSettings['agents']
+  /** The model that writes summaries, its key out of the environment. */
+  readonly summarizer?: PlimsollSettings['summarizer']
+}
 
 /** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
 export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
@@ -24,87 +71,115 @@ export function policyOf(config: Config, agent = 'main', env: Environment = proc
 export const windowOf = (config: Config, agent = 'main'): number | undefined =>
   config.agents?.[agent]?.window ?? config.window
 
-/** The file as options of `createPlimsoll`: policy, window, stores, and what differs by agent. */
+/** The file as options of `createPlimsoll`. What is in another form there: policies, agents, summarizer, budgets. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
-  const { window, store, artifacts, logFile, logLevel, budgets, models } = config
-  const agents = Object.keys(config.agents ?? {}).map((agent) => {
-    const own = config.agents?.[agent]?.window
-    return [agent, { policy: policyOf(config, agent, env), ...(own !== undefined && { window: own }) }] as const
-  })
-  // Asked for by name, whoever asks: what the file says about single agents is not about these.
-  const named = Object.keys(config.policies ?? {}).map((name) => [
-    name,
-    policyOf({ ...config, policy: name, agents: {} }, 'main', env),
-  ])
-  return {
+  const agents = Object.entries(config.agents ?? {}).map(
+    ([agent, { window }]) => [agent, { policy: policyOf(config, agent, env), window }] as const,
+  )
+  // Asked for by name, by any agent: what the file says about single agents is not about these.
+  const named = Object.keys(config.policies ?? {}).map(
+    (name) => [name, policyOf({ ...config, policy: name, agents: {} }, 'main', env)] as const,
+  )
+  return withoutUndefined({
+    ...those({ ...LIBRARY, ...GATEWAY }, config),
     policy: policyOf(config, 'main', env),
-    ...(named.length > 0 && { policies: Object.fromEntries(named) as Readonly<Record<string, Policy>> }),
-    ...(window !== undefined && { window }),
-    ...(store !== undefined && { store }),
-    ...(artifacts !== undefined && { artifacts }),
-    ...(logFile !== undefined && { logFile }),
-    ...(logLevel !== undefined && { logLevel }),
-    ...(config.summarizer !== undefined && { summarizer: summarizerOf(config.summarizer, env) }),
-    ...(agents.length > 0 && { agents: Object.fromEntries(agents) }),
-    ...(budgets !== undefined && { budgets: budgetsOf(budgets) }),
-    ...(models !== undefined && { models }),
-    ...(config.redact !== undefined && { redact: config.redact }),
-    ...(config.tenants !== undefined && { tenants: config.tenants }),
-  }
+    policies: named.length > 0 ? Object.fromEntries(named) : undefined,
+    agents: agents.length > 0 ? Object.fromEntries(agents) : undefined,
+    summarizer: config.summarizer && summarizerOf(config.summarizer, env),
+    budgets: config.budgets && budgetsOf(config.budgets),
+  })
 }
 
-export interface PlimsollSettings {
-  readonly policy: Policy
-  /** The file's own, by name. */
-  readonly policies?: Readonly<Record<string, Policy>>
-  readonly window?: number
-  readonly store?: string
-  readonly artifacts?: string
-  readonly logFile?: string
-  readonly logLevel?: LogLevel
-  readonly redact?: boolean
-  readonly tenants?: string
-  readonly summarizer?: SummarizerSettings
-  readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
-  readonly budgets?: readonly Budget[]
-  readonly models?: Readonly<Record<string, KnownModel>>
+/** What a file says to the proxy, without what needs a policy worked out or a summarizer's key. */
+export function proxyConfig(config: Config, env: Environment = process.env): ProxyConfig {
+  const { upstreams } = config
+  return { ...(those(PLAIN, config) as object as ProxyConfig), upstreams: upstreams && withCredentials(upstreams, env) }
+}
+
+/** What the proxy takes as a file has it. */
+const PLAIN = Object.fromEntries(
+  Object.entries({ ...LIBRARY, ...GATEWAY, ...PROXY, workers: FILES.workers }).filter(
+    ([name]) => !['policies', 'agents', 'summarizer'].includes(name),
+  ),
+)
+
+/**
+ * What the file makes of policies: numbers of its own, policies of its own, agents that differ, a model for summaries. `policy` wins over
+ * the file's name.
+ */
+export function proxyPolicies(
+  config: Config,
+  policy: string | undefined,
+  env: Environment = process.env,
+): Pick<ProxyConfig, 'policy' | 'policies' | 'agents' | 'summarizer'> {
+  const named = policy ?? config.policy
+  const options = optionsOf({ ...config, policy: named }, env)
+  const { agents, policies, summarizer } = options
+  const own = [config.providers, config.defaults, config.override, config.policies, agents]
+  return { policy: own.every((one) => one === undefined) ? named : options.policy, policies, agents, summarizer }
+}
+
+/** Budgets as a file or a flag writes them. @throws PlimsollError `bad-config` when one names no amount, or two. */
+export function budgetsOf(configs: readonly Spending[]): readonly Budget[] {
+  return configs.map(({ scope = 'session', usd, tokens, warn, closing, name }): Budget => {
+    const hard = usd ?? tokens
+    if (hard === undefined || (usd !== undefined && tokens !== undefined)) {
+      const which = name === undefined ? '' : `; "${name}" does not have one`
+      throw new PlimsollError('bad-config', `A budget needs an amount in usd or in tokens${which}.`, {
+        advice: 'Write two budgets to limit both.',
+      })
+    }
+    const unit = usd === undefined ? 'tokens' : 'usd'
+    const soft = warn === undefined ? undefined : hard * warn
+    return { name: name ?? `${unit} per ${scope}`, scope, unit, hard, soft, finalShare: closing }
+  })
+}
+
+const withCredentials = (upstreams: NonNullable<Config['upstreams']>, env: Environment): Upstreams =>
+  Object.fromEntries(
+    Object.entries(upstreams).map(([prefix, several]) => [
+      prefix,
+      several.map((one): UpstreamConfig =>
+        one.headers === undefined ? one : { ...one, headers: resolveHeaders(one.headers, `upstreams.${prefix}`, env) },
+      ),
+    ]),
+  )
+
+/** `$NAME` stands for an environment variable, so that credentials need not be written into a file. */
+function resolveHeaders(
+  headers: Readonly<Record<string, string>>,
+  where: string,
+  env: Environment,
+): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]): [string, string] => {
+    const resolved = value.replace(/\$\{?([A-Z][A-Z0-9_]*)\}?/g, (_, variable: string) => {
+      const found = env[variable]
+      if (found !== undefined) return found
+      throw new PlimsollError('bad-config', `${where}.headers.${name} needs the environment variable ${variable}.`)
+    })
+    return [name.toLowerCase(), resolved]
+  })
+  return Object.fromEntries(entries)
 }
 
 /** A summarizer with its key, which no file should hold. */
-export interface SummarizerSettings {
-  readonly format: string
-  readonly model: string
-  readonly baseUrl?: string
-  readonly apiKey?: string
-  readonly window?: number
-}
-
-function summarizerOf(config: SummarizerConfig, env: Environment): SummarizerSettings {
+function summarizerOf(config: NonNullable<Config['summarizer']>, env: Environment): SummarizerSettings {
   const { format, model, baseUrl, apiKeyEnv, window } = config
   if (format === undefined || model === undefined)
     throw new PlimsollError('bad-config', 'The summarizer needs a format and a model.')
   const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv]
   if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ''))
     throw new PlimsollError('bad-config', `The summarizer has no key: ${apiKeyEnv} is not set.`)
-  return {
-    format,
-    model,
-    ...(baseUrl !== undefined && { baseUrl }),
-    ...(apiKey !== undefined && { apiKey }),
-    ...(window !== undefined && { window }),
-  }
+  return { format, model, baseUrl, apiKey, window }
 }
 
-/** Whether a file speaks ai-agent's language; without a policy of its own it means that preset. */
-const speaksAiAgent = ({ providers, defaults }: Config): boolean => providers !== undefined || defaults !== undefined
-
-/** The policy that a file's own words mean. */
+/** The policy that a file's own words mean: a file that speaks ai-agent's language means that preset. */
 export const policyNameOf = (config: Config): string =>
-  config.policy ?? (speaksAiAgent(config) ? 'ai-agent' : 'plimsoll')
+  config.policy ?? (config.providers !== undefined || config.defaults !== undefined ? 'ai-agent' : 'plimsoll')
 
 /** ai-agent's own keys, in the words of a policy. Models, then providers, then defaults: the first that is defined wins. */
 function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config): Policy {
-  const { toolResponseMaxBytes, toolsAllowed, toolsDenied } = defaults
+  const { toolResponseMaxBytes: maxBytes, toolsAllowed: allow, toolsDenied: deny } = defaults
   const tokenizers = Object.values(providers).flatMap(({ models = {} }) =>
     Object.entries(models).flatMap(([model, { tokenizer }]) => (tokenizer === undefined ? [] : [[model, tokenizer]])),
   )
@@ -113,44 +188,35 @@ function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config)
   return {
     ...policy,
     ...(models.length > 0 && { models }),
-    ...(guard !== undefined &&
-      toolResponseMaxBytes !== undefined && {
-        intake: { ...policy.intake, guard: { ...guard, bytes: toolResponseMaxBytes } },
-      }),
+    ...(guard && maxBytes !== undefined && { intake: { ...policy.intake, guard: { ...guard, bytes: maxBytes } } }),
     ...(tokenizers.length > 0 && {
       estimator: { ...policy.estimator, tokenizers: Object.fromEntries(tokenizers) as Record<string, string> },
     }),
-    ...((toolsAllowed !== undefined || toolsDenied !== undefined) && {
-      tools: { ...(toolsAllowed && { allow: toolsAllowed }), ...(toolsDenied && { deny: toolsDenied }) },
-    }),
+    ...((allow !== undefined || deny !== undefined) && { tools: { allow, deny } }),
   }
 }
 
-function rulesOf(defaults: DefaultsConfig, providers: NonNullable<Config['providers']>): ModelRule[] {
+function rulesOf(defaults: Defaults, providers: Providers): ModelRule[] {
   const named = Object.entries(providers)
   // With one provider in the file, every model is its.
-  const owner = (provider: string): Pick<ModelRule, 'provider'> => (named.length === 1 ? {} : { provider })
+  const owner = (provider: string): string | undefined => (named.length === 1 ? undefined : provider)
   return [
     numbersOf(defaults),
-    ...named.map(([provider, own]) => ({ ...owner(provider), ...numbersOf(own) })),
+    ...named.map(([provider, own]) => ({ provider: owner(provider), ...numbersOf(own) })),
     ...named.flatMap(([provider, { models = {} }]) =>
-      Object.entries(models).map(([model, own]) => ({ model, ...owner(provider), ...numbersOf(own) })),
+      Object.entries(models).map(([model, own]) => ({ model, provider: owner(provider), ...numbersOf(own) })),
     ),
   ].filter((rule) => Object.keys(rule).some((key) => key !== 'model' && key !== 'provider'))
 }
 
-function numbersOf({ contextWindow, contextWindowBufferTokens, maxOutputTokens }: ModelConfig): ModelRule {
-  return {
-    ...(contextWindow !== undefined && { window: contextWindow }),
-    ...(contextWindowBufferTokens !== undefined && { bufferTokens: contextWindowBufferTokens }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-  }
-}
+// Of several rules the last one wins number by number, so none may carry a number that is undefined.
+const numbersOf = ({ contextWindow, contextWindowBufferTokens, maxOutputTokens }: Defaults): ModelRule =>
+  withoutUndefined({ window: contextWindow, bufferTokens: contextWindowBufferTokens, maxOutputTokens })
 
 function applyOverride(policy: Policy, override: Override): Policy {
-  const { water, buffer, intake, budget, retention, native, guard, estimator, steps, summaries, ...numbers } = override
-  const guarded =
-    guard !== undefined && policy.intake.guard !== undefined ? { ...policy.intake.guard, ...guard } : undefined
+  const { water, buffer, intake, budget, retention, native, guard, estimator, steps, summaries, ...numbers } =
+    withoutUndefined(override)
+  const own: Readonly<Record<string, object | undefined>> = steps ?? {}
   return {
     ...policy,
     ...numbers,
@@ -159,14 +225,14 @@ function applyOverride(policy: Policy, override: Override): Policy {
     intake: {
       ...policy.intake,
       ...intake,
-      ...(guarded !== undefined && { guard: guarded }),
-      ...(budget !== undefined && { budget: withBudget(policy.intake.budget, budget) }),
+      guard: policy.intake.guard && { ...policy.intake.guard, ...guard },
+      budget: budget ? withBudget(policy.intake.budget, budget) : policy.intake.budget,
     },
-    ...(retention !== undefined && { retention: withRetention({ ...policy.retention, ...retention }) }),
-    ...(summaries !== undefined && { summaries: { ...policy.summaries, ...summaries } }),
-    ...(native !== undefined && { native: { ...policy.native, ...native } }),
-    ...(estimator !== undefined && { estimator: { ...policy.estimator, ...estimator } }),
-    cascade: policy.cascade.map((step) => ({ ...step, ...steps?.[step.step] })),
+    retention: retention ? withRetention({ ...policy.retention, ...retention }) : policy.retention,
+    summaries: summaries ? { ...policy.summaries, ...summaries } : policy.summaries,
+    native: native ? { ...policy.native, ...native } : policy.native,
+    estimator: estimator ? { ...policy.estimator, ...estimator } : policy.estimator,
+    cascade: policy.cascade.map((step) => ({ ...step, ...own[step.step] })),
   }
 }
 

@@ -1,7 +1,14 @@
-export { optionsOf, policyNameOf, policyOf, windowOf, type PlimsollSettings } from './apply.ts'
-export { budgetsOf } from './budgets.ts'
-export type { BudgetConfig, Config, KnownModel, Override } from './config.ts'
-export { configJsonSchema } from './schema/json-schema.ts'
-export { checkConfig, checkConfigText, loadConfig, problemLine, readConfig, type CheckedConfig } from './load.ts'
-export { readNumber, unitWords } from './schema/read-number.ts'
-export type { ConfigProblem } from './schema/validate.ts'
+export { budgetsOf, optionsOf, policyNameOf, policyOf, windowOf, type PlimsollSettings } from './apply.ts'
+export {
+  checkConfig,
+  checkConfigText,
+  configJsonSchema,
+  loadConfig,
+  problemLine,
+  readConfig,
+  type CheckedConfig,
+  type Config,
+  type ConfigProblem,
+} from './file.ts'
+export type { Override } from './policy.ts'
+export { readNumber, unitWords } from './values.ts'

@@ -75,9 +75,9 @@ describe('the model for ADK without types', () => {
 
 describe('the MCP server without types', () => {
   it.each<[object, RegExp]>([
-    [{ port: '4143' }, /port must be a port, not "4143"/],
+    [{ port: '4143' }, /port must be a port, between 0 and 65535, not "4143"/],
     [{ sesion: 'run' }, /There is no "sesion"/],
-    [{ scope: 'tenant' }, /scope must be one of credential, not "tenant"/],
+    [{ scope: 'tenant' }, /scope must be 'credential' or a scope, not "tenant"/],
     [{ scope: { sesion: 'run' } }, /There is no "sesion" in scope\. Did you mean "session"/],
   ])('refuses %j', async (options, message) => {
     await expect(startMcpHttp(plimsoll, options)).rejects.toMatchObject({

@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { byteCount, memorySize } from '../../src/cli/kit/token-count.ts'
+import { byteCount } from '../../src/cli/option-values.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { screenOf } from '../../src/cli/kit/output.ts'
+import { checkConfigText } from '../../src/settings/index.ts'
 import { plimsoll, type Ran } from './support/binary.ts'
 import { seedHome, type SeededHome } from './support/seeded-home.ts'
 
@@ -34,8 +35,8 @@ describe('what cannot work is said at once', () => {
     [['--ca-file', 'none.pem'], 'The certificate file none.pem cannot be read.'],
     [['--workers', '0'], 'at least 1'],
     [['--artifacts', 's3://bucket'], 'AWS_ACCESS_KEY_ID'],
-    [['--max-body', '64q'], '64KiB, 16MB or 64m'],
-    [['--window', '12q'], '200000 or 200k'],
+    [['--max-body', '64q'], '12KiB or 64m'],
+    [['--window', '12q'], '128000 or 128k'],
     [['--openai', 'nowhere'], 'The upstream "nowhere" of openai is not a URL.'],
     [['--workers', '2', '--store', 'memory:'], '2 workers cannot share the store memory:'],
   ])('proxy %s', async (args, words) => {
@@ -85,7 +86,11 @@ it.each([
   ['64MB', 64_000_000],
   ['67108864', 2 ** 26],
 ])('takes %s for bytes, wherever bytes are given', (size, bytes) => {
-  expect([byteCount(size), memorySize(size)]).toEqual([bytes, bytes])
+  expect(byteCount(size)).toBe(bytes)
+  expect(checkConfigText(`memoryBytes: ${size}`, 'plimsoll.yaml')).toEqual({
+    config: { memoryBytes: bytes },
+    problems: [],
+  })
 })
 
 it('lists no accounts of budgets among the sessions', async () => {

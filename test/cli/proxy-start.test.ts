@@ -59,11 +59,11 @@ describe('the address of the page', () => {
 
 describe('plimsoll proxy, told something it cannot do', () => {
   it.each([
-    { args: ['--port', '99999'], says: /port from 0 to 65535/ },
-    { args: ['--port', '80a'], says: /port from 0 to 65535/ },
+    { args: ['--port', '99999'], says: /a port, between 0 and 65535/ },
+    { args: ['--port', '80a'], says: /a port, between 0 and 65535/ },
     { args: ['--policy', 'nonsense'], says: /There is no policy "nonsense"\. Known policies: plimsoll, / },
-    { args: ['--window', '64x'], says: /a number of tokens such as 200000 or 200k/ },
-    { args: ['--log-level', 'loud'], says: /"loud" is not a log level\. Use one of debug, info, warning, error\./ },
+    { args: ['--window', '64x'], says: /tokens like 128000 or 128k, not "64x"/ },
+    { args: ['--log-level', 'loud'], says: /one of debug, info, warning, error, not "loud"/ },
     {
       args: ['--openai', 'ftp://there'],
       says: /The upstream "ftp:\/\/there" of openai is not an http or https address\./,

@@ -86,7 +86,7 @@ describe('the command line', () => {
     [['inspect', '--html', 'session.jsonl'], 2, 'should end in .html'],
     [['replay'], 2, "missing required argument 'paths'"],
     [['replay', SESSION, '--policy', 'nonsense'], 2, 'Known policies: plimsoll'],
-    [['replay', SESSION, '--window', 'big'], 2, 'a number of tokens such as 200000 or 200k'],
+    [['replay', SESSION, '--window', 'big'], 2, 'tokens like 128000 or 128k'],
     [['models', 'no-such-model-anywhere'], 1, '--window sets another'],
     [['sessions', 'ls'], 1, 'use --store for another address'],
     [['sessions', 'ls', '--store', 'redis://x'], 2, 'Use memory:'],

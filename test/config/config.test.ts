@@ -15,7 +15,7 @@ import {
 } from '../../src/settings/index.ts'
 import { policies } from '../../src/engine/presets/index.ts'
 import { createPlimsoll } from '../../src/compose/plimsoll.ts'
-import { proxyConfig } from '../../src/settings/proxy.ts'
+import { proxyConfig } from '../../src/settings/apply.ts'
 
 /** The example of the ai-agent document, as it stands. */
 const AI_AGENT = `providers:
@@ -112,8 +112,8 @@ describe('a config file', () => {
     it('refuses what another policy would not read, and what is the request’s to say', () => {
       const stray = check(`policy: autosre\ndefaults:\n  toolResponseMaxBytes: 4KiB\n${TOKENIZER}`).problems
       expect(stray.map(problemLine)).toEqual([
-        'plimsoll.yaml:2: defaults.toolResponseMaxBytes is read by the policy ai-agent only, and this file asks for "autosre".',
-        'plimsoll.yaml:4: providers.openai.models.gpt-4.tokenizer is read by the policy ai-agent only, and this file asks for "autosre".',
+        'plimsoll.yaml:3: defaults.toolResponseMaxBytes is read by the policy ai-agent only, and this file asks for "autosre".',
+        'plimsoll.yaml:8: providers.openai.models.gpt-4.tokenizer is read by the policy ai-agent only, and this file asks for "autosre".',
       ])
       const reasoning = check('providers:\n  p:\n    models:\n      m: { reasoning: high }\n').problems
       expect(reasoning).toEqual([expect.objectContaining({ path: 'providers.p.models.m.reasoning' })])
@@ -140,7 +140,12 @@ describe('a config file', () => {
 
   it.each([
     ['a type', 'policy: autosre\noverride: 5\n', 2, 'override must be a group of keys, not 5.'],
-    ['a range', 'override:\n  water:\n    high: 1.5\n', 3, 'override.water.high must be between 0 and 1, not 1.5.'],
+    [
+      'a range',
+      'override:\n  water:\n    high: 1.5\n',
+      3,
+      'override.water.high must be a share like 0.65 or 65%, between 0 and 1, not 1.5.',
+    ],
     ['a unit', 'window: 12KiB\n', 1, 'window must be tokens like 128000 or 128k, not "12KiB".'],
     [
       'a share with a wrong unit',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { referencePages } from '../../scripts/generate-docs.ts'
 import { FOREIGN_VARIABLES } from '../../scripts/docs/foreign-variables.ts'
-import { PRESET_VARIABLES, VARIABLES } from '../../src/settings/environment.ts'
+import { PRESET_VARIABLES, SETTINGS, VARIABLES, variablesOf } from '../../src/settings/settings.ts'
 import { ROOT } from './pages.ts'
 
 const pages = await referencePages()
@@ -18,7 +18,7 @@ it.each(Object.keys(pages))('%s is what `npm run docs:generate` writes', (name) 
 })
 
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.startsWith('testing') && file !== 'settings/environment.ts')
+  .filter((file) => file.endsWith('.ts') && !file.startsWith('testing') && file !== 'settings/settings.ts')
   .map((file) => readFileSync(join(ROOT, 'src', file), 'utf8'))
 
 it('lists every environment variable that the sources read', () => {
@@ -28,7 +28,9 @@ it('lists every environment variable that the sources read', () => {
       ...[...text.matchAll(/\bPLIMSOLL_[A-Z_]+\b/g)].map((found) => found[0]),
     ]),
   )
-  const listed = [...VARIABLES, ...FOREIGN_VARIABLES].map(({ name, about }) => `${name} ${about}`).join('\n')
+  const listed = [...variablesOf(SETTINGS), ...FOREIGN_VARIABLES]
+    .map(({ name, about }) => `${name} ${about}`)
+    .join('\n')
   const known = `${listed}\n${Object.values(PRESET_VARIABLES).flat().join('\n')}`
   // What `plimsoll chat` reads of providers stands in their table, what `run` hands on is the agent's, and a proxy tells its workers apart.
   const elsewhere = new Set(['OPENAI_API_KEY', 'OPENCODE_CONFIG_CONTENT', 'PLIMSOLL_WORKER'])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { learnedLimits } from '../../src/engine/learning/learned-limits.ts'
 import { checkConfigText, problemLine } from '../../src/settings/index.ts'
-import { proxyConfig } from '../../src/settings/proxy.ts'
+import { proxyConfig } from '../../src/settings/apply.ts'
 import { createReferee, startReferee, say } from '../../src/testing/referee/index.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 

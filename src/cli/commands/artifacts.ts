@@ -9,7 +9,7 @@ import { grouped, short } from '../kit/figures.ts'
 import { confirmed, print, printTable, when, EXIT } from '../kit/output.ts'
 import { withExamples } from '../kit/examples.ts'
 import { findArtifact, tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { oneOrMore, wholeNumber } from '../whole-number.ts'
+import { oneOrMore, wholeNumber } from '../option-values.ts'
 
 /** A handle that works in the examples is made by the test that runs them. */
 const EXAMPLE = 'art_0123456789abcdefghjkmnpqrs'

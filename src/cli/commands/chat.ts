@@ -12,8 +12,8 @@ import { listChats } from '../chat/journal.ts'
 import { createPermissions, toolRunner, TOOLS, readerTools } from '../chat/tools.ts'
 import { readSettings, type FileSettings } from '../chat/settings.ts'
 import { EXIT, sentenceOf, wrapped } from '../kit/output.ts'
+import { nameList, tokenCount } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
-import { nameList, tokenCount } from '../kit/token-count.ts'
 import { withNewStores, type Stores } from '../stores.ts'
 
 interface ChatFlags {

@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
+import { endpoints } from '../../formats/endpoints.ts'
+import { wires } from '../../formats/registry.ts'
+import type { ProxyConfig } from '../../settings/apply.ts'
 import { checkConfig, loadConfig, problemLine } from '../../settings/index.ts'
 import { EXIT, printError, print, printTable } from '../kit/output.ts'
-import { isForProxy, policySettings, proxySettings, type Setting } from '../config-settings.ts'
-import { POLICY_STARTER, PROXY_STARTER } from '../../settings/starters.ts'
+import { isForProxy, policySettings, proxySettings, type Shown } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
 
 const POLICY_FILE = 'plimsoll.yaml'
@@ -77,7 +79,49 @@ const show = (): Command =>
     )
   })
 
-async function settingsIn(file: string | undefined, agent: string): Promise<readonly Setting[]> {
+async function settingsIn(file: string | undefined, agent: string): Promise<readonly Shown[]> {
   const config = file === undefined ? {} : await loadConfig(file)
   return isForProxy(config) ? proxySettings(config) : policySettings(config, agent)
 }
+
+const { id, endpoint } = wires[0]!
+
+/** What a new file says: the defaults that people change, as they are. */
+const PROXY_STARTER = `${JSON.stringify(
+  {
+    port: 4141,
+    host: '127.0.0.1',
+    policy: 'plimsoll',
+    upstreams: Object.fromEntries(endpoints.map(({ name, url }) => [name, url])),
+    observe: false,
+    tools: true,
+  } satisfies ProxyConfig,
+  null,
+  2,
+)}\n`
+
+const POLICY_STARTER = `# Settings of Plimsoll. plimsoll config check says what is wrong, plimsoll config show what comes from where.
+
+# A preset, or a name under "policies".
+policy: plimsoll
+
+# The window, when the catalogue does not know the model.
+# window: 128k
+
+# A model that writes summaries; without one they are made by code. Its key is read from the environment.
+# summarizer: { format: ${id}, model: ${endpoint.model}, apiKeyEnv: ${endpoint.keys[0]} }
+
+# What may be spent, per call, session, agent, key, tenant or day.
+# budgets:
+#   - { scope: day, usd: 20 }
+
+# Your own word on models, over the catalogue.
+# models:
+#   my-model: { window: 64k, maxOutputTokens: 8k }
+
+# Numbers over those of the policy.
+# override:
+#   water:
+#     high: 90%
+#     low: 40%
+`

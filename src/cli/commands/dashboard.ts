@@ -17,11 +17,10 @@ import { knownModels } from '../catalogue.ts'
 import { policySettings } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { printError } from '../kit/output.ts'
-import { tokenCount } from '../kit/token-count.ts'
+import { tokenCount, portNumber } from '../option-values.ts'
 import { replaySession } from '../../lab/replay/replay.ts'
 import { addStoreOptions, type StoreFlags, withStores } from '../stores.ts'
 import { addLoadOptions, findFiles, loadFiles } from '../reports/recordings.ts'
-import { portNumber } from '../port-number.ts'
 
 interface DashboardFlags extends StoreFlags, LoadOptions {
   readonly port: number

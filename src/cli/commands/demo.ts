@@ -9,8 +9,7 @@ import { startProxy } from '../../gateway/proxy.ts'
 import { tenantOf } from '../../gateway/identity.ts'
 import { runAgent, scriptOf, toolOutput } from '../demo.ts'
 import { screenOf } from '../kit/output.ts'
-import { tokenCount } from '../kit/token-count.ts'
-import { oneOrMore } from '../whole-number.ts'
+import { tokenCount, oneOrMore } from '../option-values.ts'
 
 interface DemoFlags {
   readonly turns: number

@@ -10,9 +10,8 @@ import { inspectAll, renderInspections } from '../reports/inspect.ts'
 import { inspectPage } from '../reports/pages.ts'
 import { addLoadOptions, findFiles, type GivenFile, htmlFile, loadFiles } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
-import { tokenCount } from '../kit/token-count.ts'
+import { tokenCount, oneOrMore, wholeNumber } from '../option-values.ts'
 import { estimateFor, priceOf, windowOf } from '../catalogue.ts'
-import { oneOrMore, wholeNumber } from '../whole-number.ts'
 
 interface InspectFlags extends LoadOptions {
   readonly window?: number

@@ -8,8 +8,8 @@ import { startMcpHttp, type McpHttpOptions, type McpScope } from '../../mcp/inde
 import { serveMcpStdio } from '../../mcp/server.ts'
 import { knownModels } from '../catalogue.ts'
 import { keepServing } from '../kit/output.ts'
+import { portNumber, several } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
-import { portNumber } from '../port-number.ts'
 import { tenantOfSession, addStoreOptions, withNewStores, type StoreFlags, type Stores } from '../stores.ts'
 
 interface McpFlags extends StoreFlags {
@@ -25,7 +25,6 @@ interface McpFlags extends StoreFlags {
 }
 
 export function mcpCommand(): Command {
-  const several = (value: string, before: string[] = []): string[] => [...before, value]
   return withExamples(
     addStoreOptions(
       new Command('mcp').description(

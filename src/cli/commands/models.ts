@@ -5,7 +5,7 @@ import { grouped, short, wrap } from '../kit/figures.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print, printTable, screenOf } from '../kit/output.ts'
 import { rate, vendorsFirst, knownModels, storeCatalogue } from '../catalogue.ts'
-import { oneOrMore } from '../whole-number.ts'
+import { oneOrMore } from '../option-values.ts'
 import { fetchCatalogue } from '../../drivers/catalogue/update.ts'
 
 interface ModelsFlags {

@@ -6,22 +6,16 @@ import { readConfig } from '../../settings/index.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { storeSchemeOf } from '../../drivers/store-schemes.ts'
 import { baseUrlsAt } from '../../formats/endpoints.ts'
-import { policySettings, proxySettings, type Setting } from '../config-settings.ts'
+import { policySettings, proxySettings, type Shown } from '../config-settings.ts'
 import { openProxy, type OpenProxy, type Trouble } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
-import { portNumber } from '../port-number.ts'
 import { baseUrls } from '../agents/known-agents.ts'
-import { oneOrMore } from '../whole-number.ts'
 import { runWorkers } from '../workers.ts'
 
 export function proxyCommand(): Command {
-  const command = new Command('proxy')
-    .option('--port <n>', 'port to listen on; 0 picks one (default: 4141)', portNumber)
-    .option('--host <address>', 'address to bind; any but loopback needs PLIMSOLL_TOKEN (default: 127.0.0.1)')
-    .option('--workers <n>', 'processes that share the port', oneOrMore)
-    .option('--json', 'one JSON line per request on standard output')
-  return addProxyOptions(command)
+  const command = new Command('proxy').option('--json', 'one JSON line per request on standard output')
+  return addProxyOptions(command, true)
     .addHelpText(
       'after',
       `\nExamples:\n  $ plimsoll proxy --port 4141\n  $ plimsoll proxy --port 4141 --budget-usd 20 --budget-usd 2/session --budget-tokens 5M/day\n  $ export ${baseUrlsAt('http://127.0.0.1:4141')[0]!.join('=')}`,
@@ -80,7 +74,7 @@ function needsSharedStore(workers: number, store: string): void {
 }
 
 /** What the file and the flags come to, number by number. */
-function settingRows({ config: file, policy }: ProxyFlags): readonly Setting[] {
+function settingRows({ config: file, policy }: ProxyFlags): readonly Shown[] {
   const config = file === undefined ? {} : readConfig(file)
   const chosen = policy === undefined ? config : { ...config, policy }
   return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]

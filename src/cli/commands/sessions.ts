@@ -10,7 +10,7 @@ import type { RecordRecall } from '../../core/records.ts'
 import { share100 } from '../reports/replay.ts'
 import { listSessions, tenantOfSession, addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores.ts'
 import { readableSession, reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
-import { oneOrMore, wholeNumber } from '../whole-number.ts'
+import { oneOrMore, wholeNumber } from '../option-values.ts'
 import { writeLines } from './store.ts'
 
 export function sessionsCommand(): Command {

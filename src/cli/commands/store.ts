@@ -20,7 +20,7 @@ import { grouped, plural, short } from '../kit/figures.ts'
 import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { wholeNumber } from '../option-values.ts'
 
 export function storeCommand(): Command {
   return new Command('store')

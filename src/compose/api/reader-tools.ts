@@ -1,4 +1,4 @@
-import { TOOL_ARGUMENTS } from '../../settings/session-shapes.ts'
+import { TOOL_ARGUMENTS, checkedFace } from './checked.ts'
 import type { NewTool } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { recordOf } from '../../core/values.ts'
@@ -16,7 +16,6 @@ import {
 } from '../../adapters/reader-shapes.ts'
 import { runHiddenTool } from '../../gateway/hidden/run-tool.ts'
 import type { OpenReaders } from '../open/readers.ts'
-import { checkedFace } from './checked-face.ts'
 
 /** An API format, or a framework whose tools have a shape of their own. */
 export type ToolFormat = WireFormat | FrameworkFormat

@@ -65,8 +65,8 @@ export function liveSettings(
         return made.parts()
       }
     },
-    change(next) {
-      checkLiveOptions(next)
+    change(given) {
+      const next = checkLiveOptions(given)
       const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
       live = next
       generation++

@@ -1,4 +1,4 @@
-import type { UpstreamConfig, Upstreams } from '../../settings/upstreams.ts'
+import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Place } from '../exchange-types.ts'
 import type { HeaderReader } from '../identity.ts'

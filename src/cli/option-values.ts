@@ -1,0 +1,34 @@
+import { InvalidArgumentError } from 'commander'
+import { checked } from '../settings/check.ts'
+import { bytes, count, number, tokens, type Schema } from '../settings/values.ts'
+
+/** Reads the text of an option by the schema of what it says: `200k`, `64MiB`, `65%`. */
+export const reading =
+  <T>(schema: Schema<T>) =>
+  (text: string): T => {
+    const { value, problems } = checked(schema, text, 'It', 'text')
+    if (problems.length > 0) throw new InvalidArgumentError(problems.map(({ message }) => message).join(' '))
+    return value as T
+  }
+
+export const wholeNumber = reading(count())
+/** The same where none would make no sense. */
+export const oneOrMore = reading(count('', 1))
+/** A TCP port. */
+export const portNumber = reading(number('', 'count', { words: 'a port', max: 65_535 }))
+export const tokenCount = reading(tokens())
+export const byteCount = reading(bytes())
+
+/** Several numbers of tokens: `16k,32k,64k`. `200,000` is one. */
+export const tokenCounts = (text: string): number[] =>
+  /^\d{1,3}(?:,\d{3})+$/.test(text) ? [tokenCount(text)] : text.split(',').map((part) => tokenCount(part.trim()))
+
+/** Names between commas. */
+export function nameList(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.some((name) => name === '')) throw new InvalidArgumentError('It should be names separated by commas.')
+  return names
+}
+
+/** An option that may be given several times. */
+export const several = (value: string, before: string[] = []): string[] => [...before, value]

@@ -1,0 +1,266 @@
+import type { Target } from '../../core/target.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { Session, SessionOptions } from '../../engine/session/session.ts'
+import type { Spender } from '../../meter/index.ts'
+import { checkArguments, checkGiven, type Argument } from '../../settings/check.ts'
+import {
+  any,
+  binary,
+  code,
+  data,
+  driver,
+  either,
+  group,
+  iterable,
+  list,
+  name,
+  number,
+  on,
+  oneOf,
+  parsed,
+  text,
+  tokens,
+  type Schema,
+} from '../../settings/values.ts'
+
+export { checkOptions } from '../named-policies.ts'
+
+type Fields = Readonly<Record<string, Schema>>
+type Arguments = Readonly<Record<string, readonly Argument[]>>
+
+const some = (words: string, min = 1): Schema<number> => number('', 'count', { words, min })
+const open = (fields: Fields, required: readonly string[]): Schema => group('', fields, { required, rest: any() })
+const argument = (called: string, schema: Schema = text()): Argument => ({ name: called, schema })
+const optional = (called: string, schema: Schema): Argument => ({ name: called, schema, optional: true })
+const options = (fields: Fields): Argument => optional('the options', group('', fields))
+
+/** What `session()` takes. */
+const SESSION = group(
+  '',
+  { id: name(), agent: name(), tenant: name(), key: text() } satisfies Record<keyof SessionOptions, Schema>,
+  { required: ['id'] },
+)
+
+const TOOL_RESULT = group(
+  '',
+  {
+    tool: text(),
+    callId: text(),
+    output: either('text or bytes (JSON.stringify what a tool returns as an object)', text(), binary()),
+    model: text(),
+    window: tokens(),
+  },
+  { required: ['tool', 'output'] },
+)
+
+const TARGET = group(
+  '',
+  {
+    model: text(),
+    provider: text(),
+    endpoint: text(),
+    window: tokens(),
+    maxOutputTokens: tokens(),
+    learned: group('', { window: tokens(), bodyBytes: tokens() }),
+    heldWithin: tokens(),
+    refusesOverflow: on(),
+  } satisfies Record<keyof Target, Schema>,
+  { required: ['model'] },
+)
+
+/** A request as far as it is read, whatever is done with it. */
+const REQUEST = {
+  format: text(),
+  body: either("the request's text or an object", text(), open({}, [])),
+  targets: list('', TARGET),
+  expectedCalls: number('', 'count', { words: 'a number of calls', whole: false }),
+  send: code(),
+  sendTo: code(),
+  conversation: open({ items: any(), settings: any() }, ['items', 'settings']),
+  tools: open({ tools: list('', any()) }, ['tools']),
+}
+
+const STANDING = group('', REQUEST, { required: ['format', 'body'] })
+
+const PREPARE = group(
+  '',
+  { ...REQUEST, writeOut: code(), sentAnyway: on(), archive: oneOf('', ['before', 'meanwhile']) },
+  { required: ['format', 'body'] },
+)
+
+/** Names are the program's own, so a wrong one is told. Numbers come from a provider: odd ones are unknown usage, and end no run. */
+const USAGE = group('', {
+  input: any(),
+  output: any(),
+  cacheRead: any(),
+  cacheWrite: any(),
+  cacheWriteLong: any(),
+  reasoning: any(),
+} satisfies Record<keyof Usage, Schema>)
+
+const RECORD = group(
+  '',
+  {
+    turn: text(),
+    format: text(),
+    response: parsed(),
+    answer: open({ items: any() }, ['items']),
+    usage: USAGE,
+    refused: on(),
+    status: number('', 'count', { words: 'an HTTP status like 429', min: 100, max: 599 }),
+    durable: oneOf('', ['flushed', 'soon', 'batched']),
+  },
+  { required: ['turn'] },
+)
+
+/** What a session takes, argument by argument. */
+const SESSION_ARGUMENTS = {
+  canExecute: [argument('tool', name())],
+  standing: [argument('the request', STANDING)],
+  compact: [options({ instructions: text(), request: PREPARE })],
+  pin: [argument('identity'), optional('pinned', on())],
+  fork: [argument('id', name())],
+  recall: [
+    argument('query'),
+    options({ limit: some('a number of items'), maxCharacters: some('a number of characters') }),
+  ],
+  scope: [optional('the history', open({ items: any(), links: any() }, ['items', 'links']))],
+} satisfies Arguments
+
+const tenant = { tenant: name() }
+const HANDLE = argument('handle')
+const ASKED = argument('the request', group('', tenant, { rest: data() }))
+const RANGE = group(
+  '',
+  { start: some('a number of bytes', 0), end: some('a number of bytes', 0) },
+  { required: ['start'] },
+)
+
+/** What `plimsoll.artifacts` takes. */
+export const ARTIFACT_ARGUMENTS = {
+  read: [HANDLE, options({ ...tenant, range: RANGE })],
+  stat: [HANDLE, options(tenant)],
+  list: [options({ ...tenant, session: text(), tool: text(), limit: some('a number of artifacts'), after: text() })],
+  grep: [HANDLE, ASKED],
+  query: [HANDLE, { ...ASKED, optional: true }],
+  run: [HANDLE, ASKED],
+  extract: [HANDLE, ASKED],
+} satisfies Arguments
+
+const NAMED = [argument('session', name()), options(tenant)]
+
+/** What `plimsoll.archive` takes. */
+export const ARCHIVE_ARGUMENTS = {
+  sessions: [options({ ...tenant, limit: some('a number of sessions') })],
+  has: NAMED,
+  agents: NAMED,
+  report: NAMED,
+  read: NAMED,
+  readers: [options({ ...tenant, session: name(), agent: name() })],
+} satisfies Arguments
+
+/** What `plimsoll.limits` takes. A filter that is misspelt would match everything. */
+const LIMITS = options({ tenant: text(), endpoint: text(), model: text() })
+
+const SPENDER = { tenant: text(), session: text(), agent: text(), key: text() } satisfies Record<keyof Spender, Schema>
+const SPENT = [options(SPENDER)]
+const OF_SESSION = [argument('tenant'), argument('session')]
+
+/** What `plimsoll.ledger` takes from programs that read it. None of them waits for anything. */
+const LEDGER_ARGUMENTS = {
+  totals: SPENT,
+  split: [argument('by', oneOf('', Object.keys(SPENDER))), ...SPENT],
+  byAgent: OF_SESSION,
+  calls: SPENT,
+  report: OF_SESSION,
+  lastTurn: OF_SESSION,
+  session: OF_SESSION,
+  sessions: [optional('tenant', text())],
+} satisfies Arguments
+
+/** What `plimsoll.tools(…)` takes afterwards. */
+export const TOOL_ARGUMENTS = {
+  has: [argument('name')],
+  call: [argument('name'), optional('input', any())],
+  answer: [argument('response', parsed())],
+} satisfies Arguments
+
+/** What the other functions of a Plimsoll take. */
+const FACE_ARGUMENTS = {
+  tools: [
+    argument('session', driver('what plimsoll.session({ id }) gives', 'prepare', 'scope')),
+    argument('format'),
+    options({ window: tokens() }),
+  ],
+  importSession: [argument('lines', iterable('the lines of an export, as a list or a stream')), options(tenant)],
+  on: [argument('listener', code())],
+} satisfies Arguments
+
+/** The same object, whose functions check their arguments first. They give promises and refuse in them, but for those that are `atOnce`. */
+export function checkedFace<T extends object>(
+  face: T,
+  wanted: { readonly [name in keyof T]?: readonly Argument[] },
+  atOnce: readonly (keyof T)[] = [],
+): T {
+  const guarded = Object.entries(wanted).map(([called, args]): [string, unknown] => {
+    const run = (face as Readonly<Record<string, unknown>>)[called] as (...given: unknown[]) => unknown
+    return [
+      called,
+      (...given: unknown[]) => {
+        try {
+          checkArguments(given, args as readonly Argument[], `${called}()`)
+        } catch (error) {
+          if ((atOnce as readonly string[]).includes(called)) throw error
+          return Promise.reject(error as Error)
+        }
+        return run(...given)
+      },
+    ]
+  })
+  return { ...face, ...Object.fromEntries(guarded) }
+}
+
+/** The same for what a Plimsoll does itself. */
+export function checkedPlimsoll<P extends { readonly limits: object; readonly ledger: object }>(plimsoll: P): P {
+  const { limits, ledger } = plimsoll
+  return {
+    ...checkedFace<object>(plimsoll, FACE_ARGUMENTS, ['tools', 'on'] as never[]),
+    limits: checkedFace<object>(limits, { list: [LIMITS], forget: [LIMITS] }),
+    ledger: checkedFace<object>(ledger, LEDGER_ARGUMENTS, Object.keys(LEDGER_ARGUMENTS) as never[]),
+  } as P
+}
+
+/** Programs hold a session and compare it: one checked one for each. */
+const CHECKED = new WeakMap<Session, Session>()
+
+/** A session as a program gets it: what it is given is checked first. The gateway, whose requests are its own, does without. */
+export function checkedSession(wanted: SessionOptions, openSession: (wanted: SessionOptions) => Session): Session {
+  checkGiven(wanted, SESSION, 'session()', 'bad-input')
+  return checked(openSession(wanted))
+}
+
+function checked(session: Session): Session {
+  const known = CHECKED.get(session)
+  if (known !== undefined) return known
+  const own: Session = {
+    ...checkedFace(session, SESSION_ARGUMENTS),
+    async toolResult(request) {
+      checkGiven(request, TOOL_RESULT, 'toolResult()', 'bad-input')
+      return session.toolResult(request)
+    },
+    async prepare(request) {
+      checkGiven(request, PREPARE, 'prepare()', 'bad-input')
+      return session.prepare(request)
+    },
+    async record(request) {
+      checkGiven(request, RECORD, 'record()', 'bad-input')
+      return session.record(request)
+    },
+    async fork(id) {
+      checkArguments([id], SESSION_ARGUMENTS.fork, 'fork()')
+      return checked(await session.fork(id))
+    },
+  }
+  CHECKED.set(session, own)
+  return own
+}

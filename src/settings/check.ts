@@ -1,0 +1,178 @@
+import * as v from 'valibot'
+import { PlimsollError, type ErrorCode } from '../core/errors.ts'
+import { nearest, isRecord } from '../core/values.ts'
+import { insteadOf } from './removed-keys.ts'
+import { given, parts } from '../util/json-schema.ts'
+import { readNumber, type Schema, type Unit, type Writing } from './values.ts'
+
+/** What is wrong with one value. */
+export interface Problem {
+  readonly at: readonly PropertyKey[]
+  /** The way to the value, e.g. `agents.main.window`; empty for the whole. */
+  readonly path: string
+  readonly message: string
+  /** The valid key or value that is nearest to what was written. */
+  readonly nearest?: string
+  /** The key itself is wrong, not its value. */
+  readonly isKey?: true
+}
+
+/** A value without keys that are undefined, held against a schema. `what`: how the whole is called. */
+export function checked<T>(schema: Schema<T>, value: unknown, what: string, writing: Writing = 'code'): Checked<T> {
+  const { success, output, issues = [] } = v.safeParse(schema, prepared(schema, value, writing), { lang: writing })
+  const problems = issues.flatMap((issue) => problemsOf(issue, [], what, writing))
+  return success ? { value: output, problems } : { problems }
+}
+
+export interface Checked<T> {
+  /** Absent where there are problems. */
+  readonly value?: T
+  readonly problems: readonly Problem[]
+}
+
+/** The same for what a program hands over. @throws PlimsollError that names every problem and what is allowed. */
+export function checkGiven<T>(value: unknown, schema: Schema<T>, what: string, code: ErrorCode): T {
+  const { value: sound, problems } = checked(schema, value, what)
+  if (problems.length > 0) throw refusal(problems, what, code)
+  return sound as T
+}
+
+/** One argument of a function. */
+export interface Argument {
+  readonly name: string
+  readonly schema: Schema
+  /** @default false */
+  readonly optional?: boolean
+}
+
+/** Holds the arguments of a call against their schemas, in their order. @throws PlimsollError that names every problem. */
+export function checkArguments(
+  values: readonly unknown[],
+  wanted: readonly Argument[],
+  what: string,
+  code: ErrorCode = 'bad-input',
+): void {
+  const problems = wanted.flatMap(({ name, schema, optional = false }, at): readonly Problem[] => {
+    if (values[at] !== undefined) return checked(schema, values[at], `${name} of ${what}`).problems
+    return optional ? [] : [{ at: [], path: name, message: `${name} of ${what} is missing.` }]
+  })
+  if (problems.length > 0) throw refusal(problems, what, code)
+}
+
+const refusal = (problems: readonly Problem[], what: string, code: ErrorCode): PlimsollError =>
+  new PlimsollError(code, problems.map(({ message }) => message).join(' '), {
+    fields: { what, problems: problems.map(({ path, message }) => ({ path, message })) },
+  })
+
+/** Left out and undefined are the same, and in text `64k` is a number. */
+function prepared(schema: v.GenericSchema, value: unknown, writing: Writing): unknown {
+  const inner = given(schema)
+  const known = parts(inner)
+  const each = (fields: object, of: (key: string) => v.GenericSchema | undefined): object =>
+    Object.fromEntries(
+      Object.entries(fields).flatMap(([key, field]: [string, unknown]) => {
+        const own = of(key)
+        return field === undefined ? [] : [[key, own === undefined ? field : prepared(own, field, writing)]]
+      }),
+    )
+  switch (known.type) {
+    case 'number': {
+      const { unit } = v.getMetadata(inner) as { unit: Unit }
+      return writing === 'text' ? (readNumber(value, unit) ?? value) : value
+    }
+    case 'picklist':
+      return writing === 'text' ? (known.options.find((one) => one === spelled(value)) ?? value) : value
+    case 'object_with_rest':
+      if (!isRecord(value)) return noList(value)
+      return each(value, (key) => (Object.hasOwn(known.entries, key) ? known.entries[key] : undefined))
+    case 'record':
+      return isRecord(value) ? each(value, () => known.value) : noList(value)
+    case 'array':
+      return Array.isArray(value) ? value.map((item) => prepared(known.item, item, writing)) : value
+    case 'union': {
+      // A driver is an object too, and stays the one that it is.
+      if (known.options.some((one) => one.type === 'custom' && v.is(one, value))) return value
+      const types = Array.isArray(value) ? ['array'] : isRecord(value) ? ['object_with_rest', 'record', 'union'] : []
+      const option = known.options.find((one) => types.includes(one.type))
+      return option === undefined ? noList(value) : prepared(option, value, writing)
+    }
+    default:
+      return value
+  }
+}
+
+const spelled = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase() : value)
+
+const A_LIST = Symbol('a list')
+
+/** To the library a list is an object like others. */
+const noList = (value: unknown): unknown => (Array.isArray(value) ? A_LIST : value)
+
+/** What was wrong with each of several forms, those within them included. */
+const withinForms = (issue: v.BaseIssue<unknown>): readonly v.BaseIssue<unknown>[] =>
+  (issue.issues ?? []).flatMap((one) => (one.type === 'union' && one.path === undefined ? withinForms(one) : [one]))
+
+function problemsOf(
+  issue: v.BaseIssue<unknown>,
+  above: readonly PropertyKey[],
+  what: string,
+  writing: Writing,
+): readonly Problem[] {
+  const own = issue.path ?? []
+  const at = [...above, ...own.map(({ key }) => key as PropertyKey)]
+  const [path, group] = [pathText(at), pathText(at.slice(0, -1))]
+  const { origin, key } = { origin: 'value', key: '', ...own.at(-1) }
+  const [inText, quoted] = [writing === 'text', JSON.stringify(key)]
+  // One of several is meant: the one whose type fits, where what is wrong lies deeper.
+  const deeper = withinForms(issue).filter((one) => one.path !== undefined)
+  if (issue.type === 'union' && deeper.length > 0) return deeper.flatMap((one) => problemsOf(one, at, what, writing))
+  if (issue.type === 'object_with_rest' && origin === 'key') {
+    const message = inText ? `${group} needs a ${String(key)}.` : `${path} of ${what} is missing.${issue.message}`
+    return [{ at: at.slice(0, -1), path: inText ? group : path, message }]
+  }
+  if (issue.type === 'never') {
+    // Says which keys there are: see `group`.
+    const known = issue.message.split(', ')
+    const near = nearest(String(key), known)
+    const within = group === '' && !inText ? what : group
+    const unknown = `There is no ${inText ? 'key ' : ''}${quoted}${within === '' ? '' : ` in ${within}`}`
+    const instead = inText ? insteadOf(path) : undefined
+    if (instead !== undefined) return [{ at, path, isKey: true, message: `${unknown} any more. ${instead}` }]
+    const message = `${unknown}.`
+    const hint =
+      near !== undefined ? ` Did you mean ${JSON.stringify(near)}?` : inText ? '' : ` It has ${issue.message}.`
+    return [{ at, path, isKey: true, message: message + hint, nearest: near }]
+  }
+  if (origin === 'key') return [{ at, path, isKey: true, message: `${quoted} in ${group} must be ${issue.message}.` }]
+  if (issue.type === 'partial_check') return [{ at, path, message: `${path} ${issue.message}.` }]
+  const choices = /^one of (.+)$/.exec(issue.message)?.[1]?.split(', ') ?? []
+  const near = typeof issue.input === 'string' ? nearest(issue.input, choices) : undefined
+  const message = `${path === '' ? what : path} must be ${issue.message}, not ${described(issue.input, writing)}.`
+  return [
+    {
+      at,
+      path,
+      message: near === undefined ? message : `${message} Did you mean ${JSON.stringify(near)}?`,
+      nearest: near,
+    },
+  ]
+}
+
+const pathText = (at: readonly PropertyKey[]): string =>
+  at.reduce<string>(
+    (path, key) => (typeof key === 'number' ? `${path}[${key}]` : path === '' ? String(key) : `${path}.${String(key)}`),
+    '',
+  )
+
+/** Values are shown as far as they may be: a secret is no text to print. */
+function described(value: unknown, writing: Writing): string {
+  if (value === undefined || value === null) return writing === 'text' ? 'nothing' : String(value)
+  if (typeof value === 'string')
+    return value.length <= 40 ? JSON.stringify(value) : `a text of ${value.length} characters`
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
+  if (typeof value === 'symbol') return value.description ?? 'a symbol'
+  if (Array.isArray(value)) return 'a list'
+  if (value instanceof Uint8Array) return 'bytes'
+  if (typeof value === 'function') return 'a function'
+  return writing === 'text' ? 'a group of keys' : 'an object'
+}

@@ -1,0 +1,217 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node } from 'yaml'
+import { PlimsollError } from '../core/errors.ts'
+import { nearest, recordOf } from '../core/values.ts'
+import { policies } from '../engine/presets/index.ts'
+import { jsonSchemaOf } from '../util/json-schema.ts'
+import { checked } from './check.ts'
+import { fileSchema, SETTINGS, type FileOf, type Settings } from './settings.ts'
+
+/** A settings file, validated. */
+export type Config = FileOf<typeof SETTINGS>
+
+export interface ConfigProblem {
+  readonly file: string
+  /** From 1; absent where the format has no lines of its own. */
+  readonly line?: number
+  /** The way to the key, e.g. `agents.main.window`. */
+  readonly path: string
+  readonly message: string
+  /** The valid key or value that is nearest to what was written. */
+  readonly nearest?: string
+}
+
+export interface CheckedConfig<C = Config> {
+  readonly config: C
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** What a file says, and on which line it says it. */
+interface Parsed {
+  readonly value: unknown
+  readonly lineOf: (path: readonly PropertyKey[], isKey?: boolean) => number | undefined
+}
+
+const MODULES = new Set(['.ts', '.mts', '.js', '.mjs'])
+
+/** Reads and checks a file: `.yaml`, `.yml`, `.json`, or a module whose default export is the config. Never throws for what is in it. */
+export async function checkConfig(file: string): Promise<CheckedConfig> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    return failed(file, `The file cannot be read: ${messageOf(error)}`)
+  }
+  if (!MODULES.has(extname(file))) return checkConfigText(text, file)
+  try {
+    const { default: value } = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
+    return checkParsed({ value, lineOf: (path) => lineInModule(text, path) }, file, SETTINGS)
+  } catch (error) {
+    return failed(file, `The module cannot be loaded: ${messageOf(error)}`)
+  }
+}
+
+/** The same for text that is at hand. */
+export const checkConfigText = (text: string, file: string): CheckedConfig => checkTextOf(SETTINGS, text, file)
+
+/** The same for other settings. */
+export function checkTextOf<S extends Settings>(settings: S, text: string, file: string): CheckedConfig<FileOf<S>> {
+  const parsed = parseText(text, file)
+  return ('problems' in parsed ? { config: {}, ...parsed } : checkParsed(parsed, file, settings)) as CheckedConfig<
+    FileOf<S>
+  >
+}
+
+/** The config, or one error that names every problem with file, line and the nearest valid key. */
+export async function loadConfig(file: string): Promise<Config> {
+  return soundOrThrow(await checkConfig(file), file)
+}
+
+/** The same at once, for YAML and JSON: a proxy reads its file again while it runs. */
+export function readConfig(file: string): Config {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    return soundOrThrow(failed(file, `The file cannot be read: ${messageOf(error)}`), file)
+  }
+  return soundOrThrow(checkConfigText(text, file), file)
+}
+
+/** The JSON Schema of a settings file, for editors. */
+export const configJsonSchema = (settings: Settings = SETTINGS): Record<string, unknown> => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Plimsoll config',
+  ...jsonSchemaOf(fileSchema(settings)),
+})
+
+export const problemLine = ({ file, line, message }: ConfigProblem): string =>
+  `${file}${line === undefined ? '' : `:${line}`}: ${message}`
+
+function soundOrThrow({ config, problems }: CheckedConfig, file: string): Config {
+  if (problems.length === 0) return config
+  throw new PlimsollError('bad-config', problems.map(problemLine).join('\n'), { fields: { file, problems } })
+}
+
+const failed = (file: string, message: string): CheckedConfig => ({
+  config: {},
+  problems: [{ file, path: '', message }],
+})
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Reads YAML, and JSON as the part of YAML that it is. */
+function parseText(text: string, file: string): Parsed | { readonly problems: readonly ConfigProblem[] } {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true })
+  if (document.errors.length > 0) {
+    const problems = document.errors.map((error) => ({
+      file,
+      line: lines.linePos(error.pos[0]).line,
+      path: '',
+      message: error.message.split('\n')[0]!.replace(/ at line \d+.*$/, '.'),
+    }))
+    return { problems }
+  }
+  try {
+    const value: unknown = document.toJS()
+    return {
+      value: document.contents === null ? {} : value,
+      lineOf: (path, isKey) => lineIn(document, lines, path, isKey),
+    }
+  } catch (error) {
+    return failed(file, `The file cannot be read: ${messageOf(error)}`)
+  }
+}
+
+/** The line of the value at a path, or of its key; of the last part of the way that the file has. */
+function lineIn(
+  document: Document,
+  lines: LineCounter,
+  path: readonly PropertyKey[],
+  isKey = false,
+): number | undefined {
+  let node: unknown = document.contents
+  let found = rangeOf(node)
+  for (const [at, step] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document)
+    const pair = isMap(node)
+      ? node.items.find((one) => isPair(one) && isScalar(one.key) && String(one.key.value) === String(step))
+      : undefined
+    node = isSeq(node) ? node.items[Number(step)] : pair?.value
+    const isLast = at === path.length - 1
+    found = (isLast && isKey ? rangeOf(pair?.key) : rangeOf(node)) ?? rangeOf(pair?.key) ?? found
+  }
+  return found ? lines.linePos(found[0]).line : undefined
+}
+
+const rangeOf = (node: unknown): Node['range'] | undefined => (node as Partial<Node> | null | undefined)?.range
+
+/** In a module: the line where its text first names the key. */
+function lineInModule(source: string, path: readonly PropertyKey[]): number | undefined {
+  const key = path.findLast((step) => typeof step === 'string')
+  if (key === undefined) return 1
+  const named = new RegExp(`(^|[\\s{,'"])${key.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}['"]?\\s*:`)
+  const at = source.split('\n').findIndex((line) => named.test(line))
+  return at < 0 ? undefined : at + 1
+}
+
+function checkParsed({ value, lineOf }: Parsed, file: string, settings: Settings): CheckedConfig {
+  const { value: config = {}, problems } = checked(fileSchema(settings), value, 'The file', 'text')
+  const found = problems.map(({ at, path, message, nearest: near, isKey }) => ({
+    file,
+    line: lineOf(at, isKey),
+    path,
+    message,
+    nearest: near,
+  }))
+  return {
+    config,
+    problems: [...found, ...nameProblems({ value, lineOf }, file), ...strayProblems(config, lineOf, file)],
+  }
+}
+
+/** Names of policies that are neither a preset nor in this file. */
+function nameProblems({ value, lineOf }: Parsed, file: string): ConfigProblem[] {
+  const root = recordOf(value) ?? {}
+  const presets = [...policies.keys()]
+  const all = [...presets, ...Object.keys(recordOf(root['policies']) ?? {})]
+  const check = (name: unknown, at: readonly string[], known: readonly string[]): ConfigProblem[] => {
+    if (typeof name !== 'string' || known.includes(name)) return []
+    const near = nearest(name, known)
+    const hint = near === undefined ? `Known: ${known.join(', ')}.` : `Did you mean ${JSON.stringify(near)}?`
+    const message = `There is no policy ${JSON.stringify(name)}. ${hint}`
+    return [{ file, line: lineOf(at), path: at.join('.'), message, nearest: near }]
+  }
+  const each = (of: string, key: string, known: readonly string[]): ConfigProblem[] =>
+    Object.entries(recordOf(root[of]) ?? {}).flatMap(([name, own]) =>
+      check(recordOf(own)?.[key], [of, name, key], known),
+    )
+  return [
+    ...check(root['policy'], ['policy'], all),
+    ...each('policies', 'extends', presets),
+    ...each('agents', 'policy', all),
+  ]
+}
+
+/** Keys of ai-agent's that only its preset reads, beside another policy. */
+function strayProblems(config: Config, lineOf: Parsed['lineOf'], file: string): ConfigProblem[] {
+  const { policy = '', policies: own = {}, defaults, providers = {} } = config
+  const base = own[policy]?.extends ?? config.policy
+  if (base === undefined || base === 'ai-agent') return []
+  const stray = [
+    ...(defaults?.toolResponseMaxBytes === undefined ? [] : [['defaults', 'toolResponseMaxBytes']]),
+    ...Object.entries(providers).flatMap(([provider, { models = {} }]) =>
+      Object.keys(models)
+        .filter((model) => models[model]?.tokenizer !== undefined)
+        .map((model) => ['providers', provider, 'models', model, 'tokenizer']),
+    ),
+  ]
+  return stray.map((at) => {
+    const path = at.join('.')
+    const message = `${path} is read by the policy ai-agent only, and this file asks for ${JSON.stringify(base)}.`
+    return { file, line: lineOf(at, true), path, message }
+  })
+}
