@@ -24,7 +24,6 @@ import type { SessionStore } from './ports/session-store.ts'
 import type { SqlEngine } from './ports/sql-engine.ts'
 import type { Fetch } from './gateway/fetch.ts'
 import type { Gateway } from './gateway/gateway.ts'
-import type { Siblings } from './gateway/siblings/siblings.ts'
 import type { Ledger } from './gateway/operate/ledger.ts'
 import type { Sidecar } from './gateway/operate/sidecar.ts'
 
@@ -39,8 +38,6 @@ export type PolicyName = PresetName | (string & Record<never, never>)
 export interface PlimsollOptions {
   /** @internal Memory of earlier work changes no byte; `false` works everything out anew, to prove it. @default true */
   readonly memo?: boolean
-  /** @internal Other processes of one proxy serve the same store, each its own conversations. */
-  readonly siblings?: Pick<Siblings, 'self' | 'count'>
   /** A preset's name or a policy of your own. @default 'plimsoll' */
   readonly policy?: PolicyName | Policy
   /** Policies of your own by the name that a request may ask for, beside the presets. */

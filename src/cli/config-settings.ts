@@ -75,7 +75,6 @@ const PROXY_DEFAULTS: Readonly<Record<string, unknown>> = {
   tools: true,
   artifacts: 'beside the store',
   maxBodyBytes: 64 * 2 ** 20,
-  workers: 1,
 }
 
 export function proxySettings(config: Config): readonly Setting[] {
@@ -107,17 +106,7 @@ function withoutSecrets(value: unknown): unknown {
   return JSON.parse(text) as unknown
 }
 
-const PROXY_KEYS = [
-  'port',
-  'host',
-  'upstreams',
-  'observe',
-  'tools',
-  'caFile',
-  'workers',
-  'maxBodyBytes',
-  'memoryBytes',
-] as const
+const PROXY_KEYS = ['port', 'host', 'upstreams', 'observe', 'tools', 'caFile', 'maxBodyBytes', 'memoryBytes'] as const
 
 /** Whether a file was written for the proxy. */
 export const isForProxy = (config: Config): boolean => PROXY_KEYS.some((key) => config[key] !== undefined)

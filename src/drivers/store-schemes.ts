@@ -13,16 +13,12 @@ import { sqliteStore } from './sessions/sqlite/index.ts'
 import { schemaOf, sqlitePath, withoutPassword } from './store-url.ts'
 
 export interface OpenEventsOptions {
-  /** Whose events these are. @default a random name */
-  readonly sender?: string
   /** Told when events could not be sent or heard; nothing else suffers from it. */
   readonly onTrouble?: (error: unknown) => void
 }
 
 /** Everything that an address of a store decides: a new store fills all of it. */
 interface StoreScheme {
-  /** What it holds is seen by the process that opened it and by no other. */
-  readonly isOfOneProcess: boolean
   store(url: string, options: { clock?: Clock; seal?: Seal }): MaintainedStore
   /** The address of the artifacts that belong to it, unless told otherwise. */
   artifacts(url: string): string
@@ -31,7 +27,6 @@ interface StoreScheme {
 }
 
 const postgres: StoreScheme = {
-  isOfOneProcess: false,
   store: (url, options) => postgresStore({ ...options, ...schemaOf(url) }),
   artifacts: (url) => url,
   events: (url, options) => postgresEvents({ ...options, ...schemaOf(url) }),
@@ -41,25 +36,22 @@ const SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
   [
     'memory:',
     {
-      isOfOneProcess: true,
       store: (_, { clock }) => memoryStore(clock === undefined ? {} : { clock }),
       artifacts: () => 'memory:',
-      events: (_, options) => memoryEvents(options),
+      events: () => memoryEvents(),
     },
   ],
   [
     'null:',
     {
-      isOfOneProcess: true,
       store: () => nullStore(),
       artifacts: () => 'memory:',
-      events: (_, options) => memoryEvents(options),
+      events: () => memoryEvents(),
     },
   ],
   [
     'sqlite:',
     {
-      isOfOneProcess: false,
       store: (url, options) => sqliteStore({ ...options, path: sqlitePath(url) }),
       artifacts: (url) => `file:${sqlitePath(url).replace(/\.db$/, '')}-artifacts`,
       events: (url, options) => sqliteEvents({ ...options, path: `${sqlitePath(url)}-events` }),

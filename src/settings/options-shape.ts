@@ -187,7 +187,6 @@ export const OPTIONS: GivenShape = {
   fields: {
     ...LIVE,
     memo: on,
-    siblings: { kind: 'any' },
     store: either(
       "a URL ('memory:', 'sqlite:./plimsoll.db', 'postgres://…') or a session store",
       text,

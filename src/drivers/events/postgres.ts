@@ -8,8 +8,6 @@ import type { PostgresOptions } from '../postgres/connection.ts'
 import { pieceReader, toPieces } from './chunks.ts'
 
 export interface PostgresEventsOptions extends PostgresOptions {
-  /** @default a random name */
-  sender?: string
   /** Called when events could not be sent or the subscription had to be made anew. */
   onTrouble?: (error: unknown) => void
 }
@@ -24,7 +22,8 @@ const RETRY_FOR_MS = 2000
 
 /** LISTEN and NOTIFY on a channel named after the schema. Listens on a connection of its own, made anew when it breaks. */
 export function postgresEvents(options: PostgresEventsOptions): EventBus {
-  const { sender: self = randomUUID(), onTrouble = () => {} } = options
+  const { onTrouble = () => {} } = options
+  const self = randomUUID()
   const sender = connectPostgres({ retryForMs: RETRY_FOR_MS, ...options, poolSize: 1 })
   const channel = `${sender.schema}_events`
   const listeners = new Set<EventListener>()

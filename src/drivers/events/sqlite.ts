@@ -8,8 +8,6 @@ import { isBusy } from '../sessions/sqlite/engine-errors.ts'
 export interface SqliteEventsOptions {
   /** A file of its own beside the store: events come often, need no flush and must not hold up the archive. */
   readonly path: string
-  /** @default a random name */
-  readonly sender?: string
   /** How often others' events are looked for. @default 200 */
   readonly pollMs?: number
   /** Called when the file could not be written or read. */
@@ -28,7 +26,8 @@ const SETUP = `
 
 /** A ring of rows that every process on the machine polls. Looking costs nothing while nobody wrote. */
 export function sqliteEvents(options: SqliteEventsOptions): EventBus {
-  const { sender = randomUUID(), pollMs = 200, onTrouble = () => {} } = options
+  const { pollMs = 200, onTrouble = () => {} } = options
+  const sender = randomUUID()
   const path = resolve(options.path)
   const listeners = new Set<EventListener>()
   let waiting: string[] = []

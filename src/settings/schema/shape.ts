@@ -320,7 +320,7 @@ export const CONFIG: Shape & { kind: 'object' } = {
       about: 'proxy: origins of web pages that may call it',
       of: text('An origin: https://…'),
     },
-    workers: count('proxy: processes that share the port', 1),
+    workers: count('proxy: 1; for more processes start several proxies on one Postgres', 1),
     drainMs: count('proxy: milliseconds that open requests get when it stops'),
     requestTimeoutMs: count('proxy: milliseconds that a client may take to send a request'),
     upstreamTimeoutMs: count('proxy: milliseconds that an upstream may take to begin its answer'),
