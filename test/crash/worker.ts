@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
 import { isPlimsollError } from '../../src/core/errors.ts'
-import { openedStore } from '../stores/support/opened.ts'
 import { seeded } from '../stores/support/random.ts'
 import { TENANT, epochOf, itemOf } from './history.ts'
+import { openStore } from '../../src/drivers/open-store.ts'
 import type { Acknowledged } from './history.ts'
 
 /*
@@ -12,7 +12,7 @@ import type { Acknowledged } from './history.ts'
 
 const [url = '', seedText = '1', run = '0'] = process.argv.slice(2)
 const random = seeded(Number(seedText))
-const store = openedStore(url)
+const store = openStore(url)
 let count = 0
 
 const say = (line: Acknowledged | 'ready'): void => {

@@ -27,7 +27,8 @@ export const plainSeal: Seal = {
   name: 'plain',
   fingerprint: 'plain',
   seal: (_, text) => text,
-  open: (_, stored) => (typeof stored === 'string' ? stored : Buffer.from(stored).toString('utf8')),
+  open: (_, stored) =>
+    typeof stored === 'string' ? stored : Buffer.from(stored.buffer, stored.byteOffset, stored.length).toString(),
   blind: (_, key) => (key.length > MAX_KEY_LENGTH || UNSAFE.test(key) ? `#${digest(key)}` : key),
   blindWord: (_, word) => word,
 }

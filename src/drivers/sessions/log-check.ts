@@ -79,8 +79,10 @@ export function logCheck(head: CheckedHead): LogCheck {
   }
 }
 
-export const SESSION_HEADS =
-  'SELECT s.id, s.name, s.version, s.bytes, t.name AS tenant FROM sessions s JOIN tenants t ON t.id = s.tenant ORDER BY s.id'
+/** `read`: how a database is asked for a text. */
+export const sessionHeads = (read: (column: string) => string): string =>
+  `SELECT s.id, ${read('s.name')} AS name, s.version, s.bytes, ${read('t.name')} AS tenant
+   FROM sessions s JOIN tenants t ON t.id = s.tenant ORDER BY s.id`
 export const HOMELESS =
   'SELECT r.id FROM records r LEFT JOIN sessions s ON s.id = r.session WHERE s.id IS NULL LIMIT 100'
 export const orphansIn = (table: string): string =>

@@ -1,12 +1,13 @@
 import type { SessionInfo } from '../../ports/session-store.ts'
 import type { StoreStats } from '../../ports/store-maintenance.ts'
 
-/** A row of either database. Big numbers come as text from Postgres; blobs and text are told apart by the reader. */
+/** A row of either database. Big numbers come as text from Postgres, texts as bytes from SQLite. */
 export type Row = Readonly<Record<string, unknown>>
 
 export const int = (row: Row | undefined, column: string): number => Number(row?.[column] ?? 0)
 export const text = (row: Row | undefined, column: string): string => {
   const value = row?.[column]
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.length).toString()
   return typeof value === 'string' ? value : ''
 }
 
@@ -19,8 +20,10 @@ export const infoOf = (row: Row): SessionInfo => ({
 })
 
 /** Tenants with a session or a value. */
-export const TENANTS = `SELECT name FROM tenants t WHERE EXISTS (SELECT 1 FROM sessions WHERE tenant = t.id)
-  OR EXISTS (SELECT 1 FROM vals WHERE tenant = t.id) ORDER BY name`
+export const tenantNames = (
+  name: string,
+): string => `SELECT ${name} AS name FROM tenants t WHERE EXISTS (SELECT 1 FROM sessions WHERE tenant = t.id)
+  OR EXISTS (SELECT 1 FROM vals WHERE tenant = t.id) ORDER BY t.name`
 
 /** Beside these, each database has its own way to say how much of its disk it takes, as `disk`. */
 export const COUNTS = `(SELECT COUNT(*) FROM sessions) AS sessions, (SELECT COALESCE(SUM(version), 0) FROM sessions) AS records,

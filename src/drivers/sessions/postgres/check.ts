@@ -7,7 +7,7 @@ import {
   logCheck,
   orphanProblem,
   orphansIn,
-  SESSION_HEADS,
+  sessionHeads,
   type CheckedHead,
 } from '../log-check.ts'
 import { fromStored } from '../record-text.ts'
@@ -22,7 +22,7 @@ const DERIVED = ['epochs', 'undos', 'edits', 'edit_firsts', 'items', 'words']
 /** Reads every record once and compares the lookups with the logs. Runs in one snapshot, so live writers do not disturb it. */
 export async function check(queries: Queries, context: Context): Promise<StoreProblem[]> {
   const problems: StoreProblem[] = []
-  for (const row of await queries.query(SESSION_HEADS)) {
+  for (const row of await queries.query(sessionHeads((column) => column))) {
     const log = await checkLog(queries, context, {
       id: int(row, 'id'),
       tenant: text(row, 'tenant'),

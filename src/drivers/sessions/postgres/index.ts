@@ -11,7 +11,7 @@ import { warnOfDamage } from '../damage.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
 import { pagedLog } from '../paged-log.ts'
 import { check } from './check.ts'
-import { COUNTS, infoOf, int, statsOf, TENANTS, text } from '../rows.ts'
+import { COUNTS, infoOf, int, statsOf, tenantNames, text } from '../rows.ts'
 import { SERVER_NOW, ensureTenant, fromColumn, tenantId, toColumn } from './context.ts'
 import type { Context } from './context.ts'
 import { append, fork, headOf, readPage, remove } from './log.ts'
@@ -63,7 +63,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
 
   async function tenants(): Promise<readonly string[]> {
     const postgres = await ready()
-    const rows = await postgres.query(TENANTS)
+    const rows = await postgres.query(tenantNames('name'))
     return rows.map((row) => text(row, 'name'))
   }
 
