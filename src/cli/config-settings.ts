@@ -1,4 +1,4 @@
-import { withoutPassword } from '../drivers/store-url.ts'
+import { withoutPassword } from '../drivers/open-store.ts'
 import { policyOf, windowOf, type Config } from '../settings/index.ts'
 import { policyNamed } from '../engine/presets/index.ts'
 import { plainSettingsOf, type ProxyFlags } from './proxy-options.ts'

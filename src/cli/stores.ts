@@ -6,7 +6,7 @@ import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
 import type { SessionInfo } from '../ports/session-store.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore } from '../drivers/open-store.ts'
-import { sqlitePath, withoutPassword } from '../drivers/store-url.ts'
+import { sqlitePath, withoutPassword } from '../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../compose/plimsoll.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 

@@ -103,7 +103,7 @@ export const RECORD: GivenShape = {
     usage: USAGE,
     refused: { kind: 'switch' },
     status: { kind: 'number', words: 'an HTTP status like 429', min: 100, max: 599 },
-    durable: { kind: 'text', oneOf: ['flushed', 'soon', 'batched'] },
+    durable: { kind: 'text', oneOf: ['flushed', 'soon'] },
   },
 }
 

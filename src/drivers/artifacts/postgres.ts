@@ -1,22 +1,47 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { isHandle } from '../../core/handles.ts'
+import {
+  artifactAddress,
+  checkQuota,
+  clampRange,
+  expiredArtifacts,
+  hexOf,
+  hiddenName,
+  openBytes,
+  sha256Of,
+  statOf,
+  tenantKey,
+} from './artifact.ts'
+import { type ByteSeal, plainByteSeal } from '../crypto/byte-seal.ts'
+import { plainSeal, type Seal } from '../crypto/seal.ts'
+import { connectPostgres, type Postgres, type PostgresOptions, type Queries, type Row } from '../postgres/connection.ts'
+import { migrate, type Migration, type SchemaPart } from '../postgres/migrate.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
-import type { Clock } from '../../ports/clock.ts'
-import { systemClock } from '../../ports/clock.ts'
-import { plainByteSeal } from '../crypto/byte-seal.ts'
-import type { ByteSeal } from '../crypto/byte-seal.ts'
-import { plainSeal } from '../crypto/seal.ts'
-import type { Seal } from '../crypto/seal.ts'
-import { connectPostgres } from '../postgres/connection.ts'
-import type { Postgres, PostgresOptions, Queries, Row } from '../postgres/connection.ts'
-import { migrate } from '../postgres/migrate.ts'
-import { artifactAddress, hexOf, sha256Of, tenantKey } from './address.ts'
-import { hiddenName, statOf } from './artifact-stat.ts'
-import { openBytes } from './artifact-bytes.ts'
-import { clampRange } from './byte-range.ts'
-import { artifactTables } from './postgres-schema.ts'
-import { checkQuota } from './quota.ts'
-import { expiredArtifacts } from './retention.ts'
+import { type Clock, systemClock } from '../../ports/clock.ts'
+
+/*
+ * `tenant`, `tool` and `session` are keyed hashes; `stat` is the artifact's description as it was first put. EXTERNAL keeps
+ * the bytes uncompressed, so that the server reads only the part that a range asks for.
+ */
+const MIGRATIONS: readonly Migration[] = [
+  {
+    name: 'artifacts and their references',
+    statements: [
+      `CREATE TABLE artifacts (
+         tenant text COLLATE "C" NOT NULL, handle text COLLATE "C" NOT NULL, bytes bigint NOT NULL, stat text NOT NULL,
+         tool text COLLATE "C", session text COLLATE "C", created_at bigint NOT NULL, used_at bigint NOT NULL, body bytea NOT NULL,
+         PRIMARY KEY (tenant, handle))`,
+      'ALTER TABLE artifacts ALTER COLUMN body SET STORAGE EXTERNAL',
+      'CREATE INDEX artifacts_by_age ON artifacts (tenant, created_at DESC, handle)',
+      `CREATE TABLE artifact_marks (
+         tenant text COLLATE "C" NOT NULL, session text COLLATE "C" NOT NULL, handle text COLLATE "C" NOT NULL,
+         PRIMARY KEY (tenant, session, handle))`,
+      'CREATE INDEX artifact_marks_by_handle ON artifact_marks (tenant, handle)',
+    ],
+  },
+]
+
+export const artifactTables = (seal: ByteSeal): SchemaPart => ({ name: 'artifacts', migrations: MIGRATIONS, seal })
 
 export interface PostgresArtifactsOptions extends PostgresOptions {
   /** Key of the handles. Keep it as long as the tables. */

@@ -183,8 +183,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       group.delete(oldest)
     }
     groups.set(`${tenant}\n${groupOf(request)}`, group)
-    const durable = isShared ? 'soon' : 'batched'
-    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable }) }
+    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable: 'soon' }) }
   }
 
   /** Nobody else writes the group meanwhile. Best effort: what is lost is a name, not a conversation. */

@@ -1,23 +1,28 @@
 import type { Clock } from '../../../ports/clock.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../ports/store-maintenance.ts'
-import { plainSeal } from '../../crypto/seal.ts'
-import type { Seal } from '../../crypto/seal.ts'
+import { plainSeal, type Seal } from '../../crypto/seal.ts'
 import { connectPostgres } from '../../postgres/connection.ts'
 import type { Postgres, PostgresOptions } from '../../postgres/connection.ts'
 import { migrate } from '../../postgres/migrate.ts'
-import { checkedStore } from '../checked-store.ts'
-import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
-import { warnOfDamage } from '../damage.ts'
+import { checkedStore, DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checked-store.ts'
+import { warnOfDamage } from '../records.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
-import { pagedLog } from '../paged-log.ts'
-import { check } from './check.ts'
-import { COUNTS, infoOf, int, statsOf, tenantNames, text } from '../rows.ts'
-import { SERVER_NOW, ensureTenant, fromColumn, tenantId, toColumn } from './context.ts'
-import type { Context } from './context.ts'
-import { append, fork, headOf, readPage, remove } from './log.ts'
-import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
+import { COUNTS, infoOf, int, pagedLog, statsOf, tenantNames, text } from '../rows.ts'
+import { check, claimEpoch, findEdits, findEpochs, search, seen } from './lookups.ts'
+import {
+  append,
+  type Context,
+  ensureTenant,
+  fork,
+  fromColumn,
+  headOf,
+  readPage,
+  remove,
+  SERVER_NOW,
+  tenantId,
+  toColumn,
+} from './log.ts'
 import { SCHEMA_VERSION, sessionTables } from './schema.ts'
-import { search } from './search.ts'
 
 export interface PostgresStoreOptions extends PostgresOptions {
   /** Bytes of parsed epochs kept in memory. @default 8 MiB */

@@ -5,24 +5,26 @@ import { systemClock } from '../../../ports/clock.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import type { MaintainedStore, StoreProblem } from '../../../ports/store-maintenance.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
-import { plainSeal } from '../../crypto/seal.ts'
-import type { Seal, Stored } from '../../crypto/seal.ts'
-import { checkedStore } from '../checked-store.ts'
-import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
-import { warnOfDamage } from '../damage.ts'
+import { plainSeal, type Seal, type Stored } from '../../crypto/seal.ts'
+import { checkedStore, DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checked-store.ts'
+import { fromStored, warnOfDamage } from '../records.ts'
 import {
+  type CheckedHead,
+  COUNTS,
   HOMELESS,
   homelessProblem,
-  LOOKUPS,
+  infoOf,
+  int,
   logCheck,
+  LOOKUPS,
   orphanProblem,
   orphansIn,
+  pagedLog,
   sessionHeads,
-  type CheckedHead,
-} from '../log-check.ts'
-import { pagedLog } from '../paged-log.ts'
-import { fromStored } from '../record-text.ts'
-import { COUNTS, infoOf, int, statsOf, tenantNames, text } from '../rows.ts'
+  statsOf,
+  tenantNames,
+  text,
+} from '../rows.ts'
 import { asBytes, engineError, isBusy, type SqliteDatabase } from './database.ts'
 import { append, ensureTenant, entryOf, fork, headOf, readPage, RECORD, remove, tenantId, type Context } from './log.ts'
 import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'

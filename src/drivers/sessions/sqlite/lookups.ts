@@ -1,8 +1,7 @@
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { Stored } from '../../crypto/seal.ts'
-import { firstHolders, foundEpochs, uncached, type EpochRow } from '../epoch-rows.ts'
-import { int, text } from '../rows.ts'
+import { type EpochRow, firstHolders, foundEpochs, int, text, uncached } from '../rows.ts'
 import { asBytes, type SqliteDatabase } from './database.ts'
 import { append, ensureTenant, entryOf, headOf, RECORD, recordOf, tenantId, type Context } from './log.ts'
 

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { MigrationReport } from '../../../ports/store-maintenance.ts'
-import type { Seal } from '../../crypto/seal.ts'
-import { sealMismatch } from '../../crypto/seal-mismatch.ts'
+import { type Seal, sealMismatch } from '../../crypto/seal.ts'
 import { text } from '../rows.ts'
 import { asBytes, engineError, isBusy, openDatabase, type SqliteDatabase } from './database.ts'
 
