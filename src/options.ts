@@ -7,7 +7,6 @@ import type { WireFormat } from './formats/wires.ts'
 import type { ImportReport } from './engine/store-admin/store-import.ts'
 import type { Fetch } from './gateway/fetch.ts'
 import type { Gateway } from './gateway/gateway.ts'
-import type { Siblings } from './gateway/siblings/siblings.ts'
 import type { Ledger } from './gateway/operate/ledger.ts'
 import type { Sidecar } from './gateway/operate/sidecar.ts'
 import type { GATEWAY, LIBRARY, LiveIn, OptionsOf } from './settings/settings.ts'
@@ -23,10 +22,7 @@ export type Session = EngineSession<FormatName>
 export type LibraryOptions = OptionsOf<typeof LIBRARY>
 
 /** What only requests through `plimsoll.fetch`, the gateway and the proxy read. */
-export interface GatewayOptions extends OptionsOf<typeof GATEWAY> {
-  /** @internal Other processes of one proxy serve the same store, each its own conversations. */
-  readonly siblings?: Pick<Siblings, 'self' | 'count'>
-}
+export type GatewayOptions = OptionsOf<typeof GATEWAY>
 
 /** Each option is listed in the [configuration reference](configuration.md#options-in-code). */
 export interface PlimsollOptions extends LibraryOptions, GatewayOptions {}

@@ -1,4 +1,4 @@
-import { withoutPassword } from '../drivers/store-url.ts'
+import { withoutPassword } from '../drivers/open-store.ts'
 import { policyOf, windowOf, type Config } from '../settings/index.ts'
 import { FILES, GATEWAY, LIBRARY, PROXY, those, type Setting } from '../settings/settings.ts'
 import { policyNamed } from '../engine/presets/index.ts'

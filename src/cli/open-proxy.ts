@@ -1,11 +1,7 @@
-import cluster from 'node:cluster'
 import { randomBytes } from 'node:crypto'
-import { hostname } from 'node:os'
 import type { PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
-import { openEvents } from '../drivers/open-events.ts'
-import { openStore } from '../drivers/open-store.ts'
-import { withoutPassword } from '../drivers/store-url.ts'
+import { openEvents, openStore, withoutPassword } from '../drivers/open-store.ts'
 import { openDashboard } from '../dashboard/open-dashboard.ts'
 import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
@@ -25,7 +21,6 @@ import { collectSooner } from './heap-growth.ts'
 import { createControl } from '../gateway/operate/control.ts'
 import { createEventHub, type EventHub } from '../gateway/operate/event-hub.ts'
 import { createMetrics } from '../gateway/operate/metrics.ts'
-import { workplace } from './workplace.ts'
 import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
 import { type Upstreams, GATEWAY, LIBRARY, PROXY, SETTINGS, those, type OptionsOf } from '../settings/settings.ts'
 
@@ -77,8 +72,6 @@ export async function openProxy(
     metrics.take(event)
   }
   const bus = openEvents(settings.store ?? defaultStore(), {
-    // The workers of one proxy tell each other: to them the bus would repeat it.
-    ...(cluster.isWorker && { sender: `${hostname()}:${process.ppid}` }),
     onTrouble: nowAndThen((error) =>
       count({
         type: 'degraded',
@@ -96,15 +89,8 @@ export async function openProxy(
   await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
   const sessions = openStore(storeUrl)
   const catalogue = knownModels()
-  const others = workplace((event) => {
-    count(event)
-    plimsoll.ledger.take(event)
-  })
-  // Where several machines serve one store, conversations are told apart there.
-  const siblings = sessions.isShared === true ? undefined : others?.siblings
   const plimsoll = createPlimsoll({
     ...engineOptions(settings),
-    siblings,
     store: sessions,
     artifacts: artifactsUrl,
     catalogue,
@@ -112,7 +98,6 @@ export async function openProxy(
       count(event)
       if (event.type === 'degraded') onTrouble(event)
       bus.publish(event)
-      others?.tell(event)
     },
   })
   // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
@@ -161,7 +146,6 @@ export async function openProxy(
     }),
     sidecar: plimsoll.sidecar,
     onRequest,
-    siblings,
   })
   return {
     proxy,
@@ -180,7 +164,6 @@ export async function openProxy(
       const failures: unknown[] = []
       // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
       for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
-      others?.close()
       if (failures.length > 0) throw failures[0]
     },
   }

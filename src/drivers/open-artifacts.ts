@@ -5,11 +5,9 @@ import { fileArtifacts } from './artifacts/file.ts'
 import { memoryArtifacts } from './artifacts/memory.ts'
 import { postgresArtifacts } from './artifacts/postgres.ts'
 import { s3Artifacts } from './artifacts/s3/index.ts'
-import { aesSeal } from './crypto/aes-seal.ts'
+import { aesSeal, keyFromEnvironment } from './crypto/seal.ts'
 import { aesByteSeal } from './crypto/byte-seal.ts'
-import { keyFromEnvironment } from './crypto/key-source.ts'
-import { storeSchemeOf } from './store-schemes.ts'
-import { schemaOf, withoutPassword } from './store-url.ts'
+import { schemaOf, storeSchemeOf, withoutPassword } from './open-store.ts'
 
 export interface OpenArtifactsOptions {
   /** Key of the handles, e.g. from `storeSecret`. */

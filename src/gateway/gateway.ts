@@ -17,7 +17,6 @@ import { exchange } from './request/exchange.ts'
 import { chainOf, type HeldHistories } from './request/held-histories.ts'
 import { clientOf, maxBodyBytesOf, open, type OpenDeps, type OpenedRequest } from './request/open.ts'
 import { routeOf, type Route } from '../formats/endpoints.ts'
-import type { Elsewhere, Owners } from './siblings/siblings.ts'
 import { ownPlace } from './upstream/upstreams.ts'
 
 export interface GatewayDeps extends OpenDeps {
@@ -34,16 +33,12 @@ export interface GatewayDeps extends OpenDeps {
   readonly hidden: HiddenDeps
   /** Other processes serve the same sessions: an answer ends when it is recorded, since the next request may come to them. */
   readonly isShared: boolean
-  /** Where several processes serve one store, each its own conversations. */
-  readonly owners: Owners | undefined
 }
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
   handle<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B>>
-  /** The same, unless the conversation belongs to another process. */
-  handleOwn<B>(request: IncomingRequest, upstream: Upstream<B>): Promise<Reply<B> | Elsewhere>
   /** Whose content a request with these credentials is. */
   tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
@@ -61,19 +56,16 @@ export function createGateway(deps: GatewayDeps): Gateway {
       return route === undefined || !deps.codecs.has(route.wire) ? undefined : route
     },
     tenantOf: (header, path) => clientOf(deps, { header, path }),
-    handle: <B>(request: IncomingRequest, upstream: Upstream<B>) => handle<B, never>(deps, held, request, upstream),
-    handleOwn: (request, upstream) => handle(deps, held, request, upstream, deps.owners),
+    handle: (request, upstream) => handle(deps, held, request, upstream),
   }
 }
 
-/** Without owners nothing is anybody else's. */
-async function handle<B, E extends Elsewhere>(
+async function handle<B>(
   deps: GatewayDeps,
   held: ConversationLimits,
   request: IncomingRequest,
   upstream: Upstream<B>,
-  owners?: Owners<E>,
-): Promise<Reply<B> | E> {
+): Promise<Reply<B>> {
   const route = routeOf(request.method, request.path)
   if (route === undefined || request.header(POLICY_HEADER) === 'off') return unread(request, upstream)
   let wasSent = false
@@ -84,8 +76,7 @@ async function handle<B, E extends Elsewhere>(
     },
   }
   try {
-    const opened = await open(deps, request, route, owners)
-    if ('kind' in opened) return opened
+    const opened = await open(deps, request, route)
     return await (route.action === 'count' ? count(deps, opened, watched) : visited(deps, held, opened, watched))
   } catch (error) {
     // What is no request of this wire is the provider's to refuse, in its own words.
@@ -196,7 +187,7 @@ async function manage<B>(
     upstream,
     held,
     // Whichever process the next request comes to, it looks up there whose this answer is.
-    isShared: deps.isShared || (deps.owners !== undefined && codec.traits.keepsAnswers),
+    isShared: deps.isShared,
     learned: deps.learned,
     window: settings.window,
     writeOut: chain?.writeOut,

@@ -45,9 +45,6 @@ const CONNECTION_ONLY = new Set([
   'upgrade',
 ])
 
-/** Whether a header is about a connection and nothing else. */
-export const isOfConnection = (name: string): boolean => CONNECTION_ONLY.has(name)
-
 /** Headers by which a server lets pages of others read it. Which pages may read us is ours to say. */
 const isAboutOrigins = (name: string): boolean =>
   name.startsWith('access-control-') || name === 'timing-allow-origin' || name === 'cross-origin-resource-policy'

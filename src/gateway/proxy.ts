@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PlimsollError } from '../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
@@ -13,10 +13,6 @@ import type { Sidecar } from './operate/sidecar.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { fieldsOf, PROXY, type OptionsOf, type Upstreams } from '../settings/settings.ts'
 import { any, code, driver, group, type Schema } from '../settings/values.ts'
-import { asItCame } from './siblings/handed-headers.ts'
-import { joinSiblings } from './siblings/join-siblings.ts'
-import { INSIDE_HEADERS } from './siblings/listen-inside.ts'
-import type { Siblings } from './siblings/siblings.ts'
 import { upstreamTable } from './upstream/upstreams.ts'
 
 export type { ProxyLine } from './operate/proxy-line.ts'
@@ -30,8 +26,6 @@ export interface ProxyOptions extends OptionsOf<typeof PROXY> {
   /** The compressor's contract for other gateways, at the root. */
   readonly sidecar?: Sidecar
   readonly onRequest?: (line: ProxyLine) => void
-  /** @internal Other processes on the same port and store. */
-  readonly siblings?: Siblings
 }
 
 const ARGUMENTS: readonly Argument[] = [
@@ -46,7 +40,6 @@ const ARGUMENTS: readonly Argument[] = [
         dashboard: any(),
         sidecar: any(),
         onRequest: code(),
-        siblings: any(),
       } satisfies Record<keyof ProxyOptions, Schema>,
       { required: ['upstreams'] },
     ),
@@ -60,8 +53,6 @@ export interface Proxy {
   /** Takes no new requests, lets those in flight end, then lets go. Rejects with `timeout` when some had to be cut off. */
   close(): Promise<void>
 }
-
-type Handler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** The gateway behind a socket: `node:http` in front, `undici` streams behind. */
 export async function startProxy(gateway: Gateway, options: ProxyOptions): Promise<Proxy> {
@@ -78,7 +69,6 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     dashboard,
     sidecar,
     onRequest,
-    siblings,
     allowedHosts = [],
     allowedOrigins = [],
   } = options
@@ -101,41 +91,27 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     ...(sidecar !== undefined && { sidecar }),
     ...(onRequest !== undefined && { onRequest }),
   }
-  const serving = (handle: Handler, maxHeaderSize?: number) => {
-    const server = createServer({
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: Math.min(30_000, requestTimeoutMs),
-      // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
-      connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
-      ...(maxHeaderSize !== undefined && { maxHeaderSize }),
-    })
-    server.on('request', (incoming, response) => {
-      const work = handle(incoming, response).finally(() => working.delete(work))
-      working.add(work)
-    })
-    server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
-    return { server, drain: drainable(server) }
-  }
-  const handed: Handler = (incoming, response) => serve(deps, asItCame(incoming), response)
-  const inner = siblings && (await joinSiblings(siblings, serving(handed, INSIDE_HEADERS), () => draining))
-  const outer = serving((incoming, response) => serve(deps, incoming, response, inner?.handOver))
-  await listen(outer.server, port, host).catch(async (error: unknown) => {
-    await inner?.drain(0)
-    throw error
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(30_000, requestTimeoutMs),
+    // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
+    connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
   })
-  const { port: bound } = outer.server.address() as AddressInfo
+  server.on('request', (incoming, response) => {
+    const work = serve(deps, incoming, response).finally(() => working.delete(work))
+    working.add(work)
+  })
+  server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket))
+  const drain = drainable(server)
+  await listen(server, port, host)
+  const { port: bound } = server.address() as AddressInfo
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     draining = true
     options.control?.close()
-    const { drainMs = 30_000 } = options
-    const until = performance.now() + drainMs
-    let cut = await outer.drain(drainMs)
-    // Last, since the other processes may have requests for conversations of this one as long as it serves them.
-    if (inner !== undefined) cut += await inner.drain(Math.max(0, until - performance.now()))
+    const cut = await drain(options.drainMs ?? 30_000)
     // Answers may be out that are not recorded yet.
     await Promise.all(working)
-    await inner?.handOver.close()
     await dispatcher.close()
     if (cut > 0) {
       throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cancelled.`, {

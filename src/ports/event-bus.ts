@@ -8,7 +8,7 @@ import type { PlimsollEvent } from '../core/events.ts'
  */
 export interface EventBus {
   readonly name: string
-  /** Whose events these are; processes that tell each other otherwise share one. */
+  /** Whose events these are: one name for each bus that was opened. */
   readonly sender: string
   publish(event: PlimsollEvent): void
   /** Returns the function that ends the subscription. */

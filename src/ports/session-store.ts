@@ -76,13 +76,12 @@ export interface SessionStore {
   close(): Promise<void>
 }
 
-export type Durable = 'flushed' | 'soon' | 'batched'
+export type Durable = 'flushed' | 'soon'
 
 export interface WriteOptions {
   /**
    * `soon`: the promise resolves when the batch has its place and survives a kill of the process; a power cut may still take it for a
-   * moment. What is written without this afterwards takes it along. `batched`: the same, and nobody waits for it, so that it may be held a few
-   * milliseconds to share a commit with others. A store may treat both as `flushed`. @default 'flushed'
+   * moment. What is written without this afterwards takes it along. A store may treat it as `flushed`. @default 'flushed'
    */
   readonly durable?: Durable
   /** When the records were written, where an import brings them from elsewhere: the session keeps its dates. @default now */

@@ -375,8 +375,6 @@ export const GATEWAY = {
     ),
     { flag: '--tenants <rule>', env: 'PLIMSOLL_TENANTS', default: 'credential', live: true },
   ),
-  /** @internal Other processes of one proxy serve the same store, each its own conversations. */
-  siblings: inCode(any()),
   /** What `plimsoll.fetch` calls. @default the global fetch */
   fetch: inCode(code<(input: string | URL | Request, init?: RequestInit) => Promise<Response>>()),
 }
@@ -533,7 +531,8 @@ export const FILES = {
     }),
     {},
   ),
-  workers: setting(count('Processes that share the port', 1), { flag: '--workers <n>', default: 1 }),
+  /** Up to 0.2.0 a proxy could be several processes; the key stays so that such a file opens, and `proxy` says what to do instead. */
+  workers: setting(count('1; for more processes start several proxies on one Postgres', 1), { flag: '--workers <n>' }),
   instructions: setting(
     group('AGENTS.md', {
       trustProject: on('Read the instruction files of the project'),

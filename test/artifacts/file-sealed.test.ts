@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { nodeFileSystem, type FileSystem } from '../../src/drivers/artifacts/file-system.ts'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
-import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
+import { aesSeal } from '../../src/drivers/crypto/seal.ts'
 import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import { withFolder } from '../stores/support/temporary.ts'
 

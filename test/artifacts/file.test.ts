@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
-import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
+import { aesSeal } from '../../src/drivers/crypto/seal.ts'
 import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'
 

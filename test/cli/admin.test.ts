@@ -192,7 +192,7 @@ describe('count, models, config, doctor', () => {
   it('does the same for the settings of a proxy', async () => {
     const settings = (await json('config', 'show')) as { name: string; from: string }[]
     expect(settings.find(({ name }) => name === 'port')).toEqual({ name: 'port', value: 4141, from: 'file' })
-    expect(settings.find(({ name }) => name === 'workers')).toMatchObject({ from: 'default' })
+    expect(settings.find(({ name }) => name === 'artifacts')).toMatchObject({ from: 'default' })
     writeFileSync(join(home.path, 'proxy.json'), '{ "port": 1, "prot": 1 }')
     const { code, err } = await run('config', 'check', 'proxy.json')
     expect(code).toBe(2)

@@ -38,7 +38,7 @@ describe('what cannot work is said at once', () => {
     [['--max-body', '64q'], '12KiB or 64m'],
     [['--window', '12q'], '128000 or 128k'],
     [['--openai', 'nowhere'], 'The upstream "nowhere" of openai is not a URL.'],
-    [['--workers', '2', '--store', 'memory:'], '2 workers cannot share the store memory:'],
+    [['--workers', '2', '--store', 'memory:'], 'A proxy is one process: 2 workers cannot be started.'],
   ])('proxy %s', async (args, words) => {
     const { code, err } = await run('proxy', '--port', '0', ...args)
     expect(code).toBe(2)

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
 import { isPlimsollError } from '../../src/core/errors.ts'
-import { openedStore } from '../stores/support/opened.ts'
 import { seeded } from '../stores/support/random.ts'
 import { TENANT, epochOf, itemOf, type Acknowledged } from './history.ts'
+import { openStore } from '../../src/drivers/open-store.ts'
 
 /*
  * Appends, compacts and forks until it is killed. Each line on its output is one acknowledged operation, written only after
@@ -11,7 +11,7 @@ import { TENANT, epochOf, itemOf, type Acknowledged } from './history.ts'
 
 const [url = '', seedText = '1', run = '0'] = process.argv.slice(2)
 const random = seeded(Number(seedText))
-const store = openedStore(url)
+const store = openStore(url)
 let count = 0
 
 const say = (line: Acknowledged | 'ready'): void => {

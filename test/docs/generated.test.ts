@@ -32,8 +32,8 @@ it('lists every environment variable that the sources read', () => {
     .map(({ name, about }) => `${name} ${about}`)
     .join('\n')
   const known = `${listed}\n${Object.values(PRESET_VARIABLES).flat().join('\n')}`
-  // What `plimsoll chat` reads of providers stands in their table, what `run` hands on is the agent's, and a proxy tells its workers apart.
-  const elsewhere = new Set(['OPENAI_API_KEY', 'OPENCODE_CONFIG_CONTENT', 'PLIMSOLL_WORKER'])
+  // What `plimsoll chat` reads of providers stands in their table, what `run` hands on is the agent's.
+  const elsewhere = new Set(['OPENAI_API_KEY', 'OPENCODE_CONFIG_CONTENT'])
   expect([...read].filter((name) => !elsewhere.has(name) && !new RegExp(`\\b${name}\\b`).test(known))).toEqual([])
   expect(VARIABLES.map(({ name }) => name).filter((name) => !read.has(name))).toEqual([])
 })

@@ -11,6 +11,7 @@ import { STEPS, SYSTEM, TASK, TOOLS, toolOutput } from './skeleton/scenario.ts'
 /** Two proxies, two processes, one Postgres: a client that is sent from one to the other must not notice. */
 const WINDOW = 8_000
 const PLIMSOLL_SECRET = 'two proxies'
+const SEED = 20_261_118
 
 interface Answer {
   readonly items: readonly Item[]
@@ -93,8 +94,8 @@ describe('two proxies on one Postgres', () => {
   }
 
   /** Drives the loop and counts the calls that had to be made again. */
-  async function drive(urlOf: (step: number, attempt: number) => string): Promise<number> {
-    const messages: unknown[] = [{ role: 'user', content: TASK }]
+  async function drive(urlOf: (step: number, attempt: number) => string, task: string = TASK): Promise<number> {
+    const messages: unknown[] = [{ role: 'user', content: task }]
     let retries = 0
     for (let step = 1; step <= STEPS; step++) {
       const answer = await ask(urlOf(step, 1), messages).catch(() => {
@@ -113,6 +114,10 @@ describe('two proxies on one Postgres', () => {
     }
     return retries
   }
+
+  /** What each conversation sent, in its order. */
+  const byTask = (referee: RunningReferee, tasks: readonly string[]): string[][] =>
+    tasks.map((task) => referee.log.map(({ raw }) => Buffer.from(raw).toString()).filter((raw) => raw.includes(task)))
 
   const bodiesAt = (referee: RunningReferee): string[] =>
     referee.log
@@ -152,7 +157,34 @@ describe('two proxies on one Postgres', () => {
     expect(sent[23]).toBe(sent[24])
     expect(sent.toSpliced(23, 1)).toEqual(bodiesAt(alone))
   }, 180_000)
+
+  it(`send what one would send, when several conversations are spread over them at random (seed ${SEED})`, async () => {
+    const tasks = ['checkout', 'search'].map((name) => `Find out why ${name} is slow.`)
+    const alone = await freshReferee()
+    const single = await startProxy(alone, schema('one'))
+    await Promise.all(tasks.map((task) => drive(() => single.url, task)))
+
+    const referee = await freshReferee()
+    const database = schema('spread')
+    const pair = [await startProxy(referee, database), await startProxy(referee, database)]
+    let state = SEED
+    const random = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) >>> 16
+    await Promise.all(tasks.map((task) => drive(() => pair[random() % 2]!.url, task)))
+    const sent = byTask(referee, tasks)
+    expect(sent).toEqual(byTask(alone, tasks))
+    // Long enough that what stood in place of old steps had to be found by the other process.
+    expect(sent.every((bodies) => bodies.length === STEPS && bodies.at(-1)!.length < 4 * WINDOW)).toBe(true)
+    expect(referee.summary()).toMatchObject({ overflows: 0, invalid: 0 })
+    const epochs = await Promise.all(pair.map(epochsDeclared))
+    expect(epochs.every((declared) => declared > 0)).toBe(true)
+  }, 180_000)
 })
+
+/** From its metrics, which are one process's own. */
+async function epochsDeclared({ url }: { readonly url: string }): Promise<number> {
+  const text = await (await fetch(new URL('/metrics', url), { headers: { connection: 'close' } })).text()
+  return Number(/^plimsoll_epochs_total\S* (\d+)$/m.exec(text)?.[1] ?? 0)
+}
 
 /** Answers by what the history shows, not by how many requests came: a repeated request gets the same answer. */
 const byHistory: Script = ({ body }) => {

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -25,18 +25,6 @@ function watch(child: ChildProcess): { lines: string[]; errors: string[]; exit: 
   createInterface(child.stdout!).on('line', (line) => lines.push(line))
   createInterface(child.stderr!).on('line', (line) => errors.push(line))
   return { lines, errors, exit: new Promise((done) => child.once('close', (code) => done(code))) }
-}
-
-/** A proxy that takes requests. */
-async function start(
-  options: readonly string[],
-  env: Record<string, string> = {},
-): Promise<{ child: ChildProcess; listening: string; exit: Promise<number | null> }> {
-  const child = plimsoll(['proxy', '--port', '0', '--json', ...options], env)
-  const { lines, exit } = watch(child)
-  await expect.poll(() => lines[0], poll).toContain('listening')
-  const { listening } = JSON.parse(lines.find((line) => line.includes('listening'))!) as { listening: string }
-  return { child, listening, exit }
 }
 
 const poll = { timeout: 50_000, interval: 50 }
@@ -90,66 +78,6 @@ describe('plimsoll proxy', () => {
     child.stdout!.once('data', () => child.kill('SIGTERM'))
     expect(await exit).toBe(0)
     expect(lines).toHaveLength(1)
-  })
-
-  it('runs on several cores, whose metrics speak for all', async () => {
-    const upstream = await plainUpstream(json(MESSAGE))
-    const store = `sqlite:${join(folder, 'workers.db')}`
-    const { child, listening, exit } = await start(['--workers', '2', '--anthropic', upstream.url, '--store', store])
-    for (let i = 0; i < 6; i++) {
-      const body = ODD_BODY.replace('Hi', `Hi ${i}`)
-      expect((await post(`${listening}/anthropic/v1/messages`, body, { connection: 'close' })).status).toBe(200)
-    }
-    const says = async (): Promise<boolean> =>
-      (await (await fetch(`${listening}/metrics`, { headers: { connection: 'close' } })).text()).includes(
-        '{verdict="proceed"} 6',
-      )
-    // One after the other, so that both are asked.
-    await expect.poll(async () => [await says(), await says(), await says(), await says()], poll).not.toContain(false)
-    child.kill('SIGTERM')
-    expect(await exit).toBe(0)
-  })
-
-  it('goes on with every conversation when a worker is killed, whichever worker it comes to', async () => {
-    const upstream = await plainUpstream(json(MESSAGE))
-    const store = `sqlite:${join(folder, 'killed.db')}`
-    const temporary = mkdtempSync(join(folder, 'tmp-'))
-    const options = ['--workers', '2', '--anthropic', upstream.url, '--store', store]
-    const { child, listening, exit } = await start(options, { TMPDIR: temporary })
-    const workers = (): string[] =>
-      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
-    const [first] = workers()
-    expect(workers()).toHaveLength(2)
-    const sockets = join(
-      temporary,
-      readdirSync(temporary).find((name) => name.startsWith('plimsoll-'))!,
-    )
-    // A port that nobody else listens on yet would be given up with the one that is killed.
-    await expect.poll(() => readdirSync(sockets), poll).toHaveLength(2)
-    const conversations = Array.from({ length: 6 }, (_, number) => ({
-      turns: [{ role: 'user', content: `Task ${number}.` }],
-      names: new Set<string | null>(),
-    }))
-    for (let round = 0; round < 6; round++) {
-      if (round === 2) {
-        // So that the one that takes its place finds no folder, as after a cleaner of temporary files.
-        rmSync(sockets, { recursive: true })
-        process.kill(Number(first), 'SIGKILL')
-        // A connection that its parent gives to a process which has just died is lost.
-        await expect.poll(workers, poll).not.toContain(first)
-      }
-      for (const { turns, names } of conversations) {
-        const body = JSON.stringify({ model: 'claude-sonnet-4-5', max_tokens: 64, messages: turns })
-        const answer = await post(`${listening}/anthropic/v1/messages`, body, { connection: 'close' })
-        expect(answer.status).toBe(200)
-        await answer.text()
-        names.add(answer.headers.get('x-plimsoll-session'))
-        turns.push({ role: 'assistant', content: 'Hi' }, { role: 'user', content: `Go on, ${round}.` })
-      }
-    }
-    expect(conversations.map(({ names }) => names.size)).toEqual([1, 1, 1, 1, 1, 1])
-    child.kill('SIGTERM')
-    expect(await exit).toBe(0)
   })
 
   it('will not listen for others without a token, and says so', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { isPlimsollError } from '../../src/core/errors.ts'
-import { optionalPackage } from '../../src/drivers/sandbox/optional-package.ts'
+import { optionalPackage } from '../../src/drivers/sandbox/guarded-worker.ts'
 import { quickjsSandbox } from '../../src/drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../../src/drivers/sandbox/sqljs.ts'
 import { bodyOf, setup } from './setup.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresArtifacts } from '../../src/drivers/artifacts/postgres.ts'
-import { aesSeal } from '../../src/drivers/crypto/aes-seal.ts'
+import { aesSeal } from '../../src/drivers/crypto/seal.ts'
 import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import { connectPostgres } from '../../src/drivers/postgres/connection.ts'
 import { artifactStoreCases } from '../../src/testing/artifact-store-suite.ts'

@@ -23,7 +23,7 @@ describe('sqlite: live events', () => {
   it('shows every subscriber the events of all in their order, and whose they are', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'events')
-      const buses = ['a', 'b'].map((sender) => sqliteEvents({ path, sender, pollMs: 5 }))
+      const buses = [1, 2].map(() => sqliteEvents({ path, pollMs: 5 }))
       buses[0]!.publish(event('before anybody listened'))
       await buses[0]!.flush()
       const heard = buses.map((bus) => {
@@ -36,7 +36,9 @@ describe('sqlite: live events', () => {
       await buses[0]!.flush()
       buses[1]!.publish(event('back'))
       await until(() => heard.every((messages) => messages.length === 4))
-      const expected = [...sent.map((message) => `a: ${message}`), 'b: back']
+      const [a, b] = buses.map(({ sender }) => sender)
+      expect(a).not.toBe(b)
+      const expected = [...sent.map((message) => `${a}: ${message}`), `${b}: back`]
       expect(heard).toEqual([expected, expected])
       expect((await stat(path)).mode & 0o777).toBe(0o600)
       await Promise.all(buses.map((bus) => bus.close()))

@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { isPlimsollError } from '../../src/core/errors.ts'
-import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
-import { engineError } from '../../src/drivers/sessions/sqlite/engine-errors.ts'
+import { engineError, openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import type { StoreProblem } from '../../src/ports/store-maintenance.ts'
-import { epoch, item, readAll } from '../../src/testing/session-store/records.ts'
+import { edit, epoch, item, readAll } from '../../src/testing/session-store/records.ts'
 import { withFolder } from './support/temporary.ts'
 import { startWorker } from './support/worker-process.ts'
 
@@ -160,6 +159,55 @@ describe('sqlite: damage', () => {
       expect(told).toHaveLength(kind === 'gap' ? 0 : 1)
       expect((await store.check()).some((problem) => problem.kind === kind && problem.version === 5)).toBe(true)
       expect(await store.append('t', 's', [item('more')], 10)).toBe(11)
+      await store.close()
+    })
+  })
+
+  // Some libraries end the whole process when they meet such a text.
+  it.each([
+    ['records', 'body'],
+    ['records', 'sum'],
+    ['sessions', 'name'],
+    ['tenants', 'name'],
+    ['edits', 'key'],
+    ['epochs', 'epoch'],
+    ['epochs', 'cover'],
+    ['items', 'identity'],
+    ['vals', 'value'],
+    ['meta', 'value'],
+    ['leases', 'holder'],
+  ])('goes on, or says so, when bytes of %s.%s are no text any more', async (table, column) => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const first = sqliteStore({ path, onDamage: () => undefined })
+      await first.append('t', 's', [...ten, epoch('e', 'c'), edit('k')])
+      await first.setValue('t', 'key', 'value')
+      await first.lease('t', 'work', 'holder', 60_000)
+      await first.search('t', 'text')
+      await first.close()
+      const db = openDatabase(path)
+      db.exec(`UPDATE ${table} SET ${column} = CAST(x'C328FFFE80' || CAST(${column} AS BLOB) AS TEXT)`)
+      db.close()
+      const store = sqliteStore({ path, onDamage: () => undefined })
+      const outcomes = await Promise.allSettled([
+        readAll(store, 't', 's'),
+        store.version('t', 's'),
+        store.findEpochs('t', ['c']),
+        store.findEdits('t', ['k']),
+        store.seen('t', ['i1']),
+        store.list('t'),
+        store.search('t', 'text'),
+        store.getValue('t', 'key'),
+        store.lease('t', 'work', 'other', 1_000),
+        store.claimEpoch('t', 's', epoch('f', 'c')),
+        store.fork('t', 's', 'forked'),
+        store.append('t', 'more', [item('more')]),
+        store.tenants(),
+        store.check(),
+        store.stats(),
+        store.prune('t', Number.MAX_SAFE_INTEGER),
+      ])
+      expect(outcomes).toHaveLength(16)
       await store.close()
     })
   })

@@ -1,17 +1,13 @@
-import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { keepServing, harmless, harmlessJson } from '../kit/output.ts'
-import { defaultStore } from '../../compose/plimsoll.ts'
 import { readConfig } from '../../settings/index.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { storeSchemeOf } from '../../drivers/store-schemes.ts'
 import { baseUrlsAt } from '../../formats/endpoints.ts'
 import { policySettings, proxySettings, type Shown } from '../config-settings.ts'
 import { openProxy, type OpenProxy, type Trouble } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
 import { baseUrls } from '../agents/known-agents.ts'
-import { runWorkers } from '../workers.ts'
 
 export function proxyCommand(): Command {
   const command = new Command('proxy').option('--json', 'one JSON line per request on standard output')
@@ -26,11 +22,7 @@ export function proxyCommand(): Command {
 async function runProxy(flags: ProxyFlags): Promise<void> {
   keepServing()
   const settings = settingsOf(flags)
-  const { workers = 1, store = defaultStore() } = settings
-  if (workers > 1 && cluster.isPrimary) {
-    needsSharedStore(workers, store)
-    return runWorkers(workers)
-  }
+  isOneProcess(settings.workers)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
   outliveReaders()
@@ -40,36 +32,28 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   }
   // With a log level the same is a line of that log.
   const onTrouble = settings.logLevel === undefined ? warnOfTrouble() : undefined
-  const running = await openProxy(settings, (line) => say(line, textOf(line)), page, onTrouble).catch(
-    (error: unknown) => {
-      // A worker that cannot start would stay for the sake of its parent.
-      cluster.worker?.disconnect()
-      throw error
-    },
-  )
+  const running = await openProxy(settings, (line) => say(line, textOf(line)), page, onTrouble)
   const { url } = running.proxy
   const stopped = onSignals(() => reload(running, flags))
   await warnOfStore(running)
-  if (cluster.worker === undefined || cluster.worker.id === 1) {
-    say(
-      { listening: url, dashboard: running.pageUrl },
-      [
-        `Listening on ${url}`,
-        `  Dashboard: ${running.pageUrl}`,
-        ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`),
-      ].join('\n'),
-    )
-  }
+  say(
+    { listening: url, dashboard: running.pageUrl },
+    [
+      `Listening on ${url}`,
+      `  Dashboard: ${running.pageUrl}`,
+      ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`),
+    ].join('\n'),
+  )
   await stopped
   await running.close()
-  cluster.worker?.disconnect()
 }
 
-/** @throws PlimsollError `bad-config` where each worker would have a memory of its own, and a conversation another one with each request. */
-function needsSharedStore(workers: number, store: string): void {
-  if (!storeSchemeOf(store).isOfOneProcess) return
-  throw new PlimsollError('bad-config', `${workers} workers cannot share the store ${store}`, {
-    advice: 'Use a store in a file or a database, or one worker.',
+/** @throws PlimsollError `bad-config` */
+function isOneProcess(workers = 1): void {
+  if (workers === 1) return
+  throw new PlimsollError('bad-config', `A proxy is one process: ${workers} workers cannot be started.`, {
+    advice:
+      'Most of a request is waiting for the model, so one is enough for hundreds of agents. For more cores or machines start several proxies on one Postgres store, behind a load balancer.',
   })
 }
 

@@ -12,8 +12,7 @@ import {
   storeStats,
   verifyStore,
 } from '../../engine/store-admin/store-admin.ts'
-import { openStore } from '../../drivers/open-store.ts'
-import { withoutPassword } from '../../drivers/store-url.ts'
+import { openStore, withoutPassword } from '../../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../../compose/plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
 import { grouped, plural, short } from '../kit/figures.ts'

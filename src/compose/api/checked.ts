@@ -108,7 +108,7 @@ const RECORD = group(
     usage: USAGE,
     refused: on(),
     status: number('', 'count', { words: 'an HTTP status like 429', min: 100, max: 599 }),
-    durable: oneOf('', ['flushed', 'soon', 'batched']),
+    durable: oneOf('', ['flushed', 'soon']),
   },
   { required: ['turn'] },
 )

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { PlimsollError } from '../../core/errors.ts'
-import { artifactAddress } from '../../drivers/artifacts/address.ts'
+import { artifactAddress } from '../../drivers/artifacts/artifact.ts'
 import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
 import type { EngineDeps, EngineMeter } from '../../engine/deps.ts'
 import { createToolRegistry } from '../../engine/intake/index.ts'

@@ -8,7 +8,6 @@ import { createFetch } from '../../gateway/fetch.ts'
 import { createGateway } from '../../gateway/gateway.ts'
 import { stepReader } from '../../gateway/hidden/restore.ts'
 import { cacheSizes } from '../cache-sizes.ts'
-import { storedOwners } from '../../gateway/siblings/siblings.ts'
 import { hiddenSteps } from '../../gateway/hidden/steps.ts'
 import { createSidecar } from '../../gateway/operate/sidecar.ts'
 import { heldHistories } from '../../gateway/request/held-histories.ts'
@@ -36,8 +35,8 @@ export function openGateway(
 ): Pick<Plimsoll, 'fetch' | 'gateway' | 'limits' | 'sidecar'> {
   const { foundation, models, engine, readers, live, session } = parts
   const { sessions, content, clock, hash, memo, ledger, emit } = foundation
-  const owners = options.siblings === undefined ? undefined : storedOwners(sessions, options.siblings)
-  const isShared = sessions.isShared === true || (cluster.isWorker && owners === undefined)
+  // A program may run a cluster of its own: its processes share conversations on SQLite as machines do on Postgres.
+  const isShared = sessions.isShared === true || cluster.isWorker
   const learned = learnedLimits(sessions, clock)
   const gateway = createGateway({
     secret: engine.secret,
@@ -63,7 +62,6 @@ export function openGateway(
       },
     },
     isShared,
-    owners,
     settings: live.options,
   })
   return {

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../util/bounded-map.ts'
 import type { EventBody } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
-import { isInstalled } from '../../drivers/sandbox/optional-package.ts'
+import { isInstalled } from '../../drivers/sandbox/guarded-worker.ts'
 import type { EngineDeps } from '../../engine/deps.ts'
 import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
 import type { ExtractAnswer } from '../../engine/readers/extract.ts'

@@ -1,27 +1,212 @@
-import { randomUUID } from 'node:crypto'
-import { basename, dirname, join } from 'node:path'
+import { createHash, createHmac, randomUUID } from 'node:crypto'
+import { basename, dirname, join, relative } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
-import type { ArtifactStat } from '../../ports/artifact-store.ts'
-import type { Span } from '../crypto/byte-seal.ts'
-import { tenantLayout, type TenantLayout } from './file-layout.ts'
-import { artifactLinks, type ArtifactLinks } from './file-links.ts'
-import { referenceMarks, type ReferenceMarks } from './file-marks.ts'
+import { artifactName } from './artifact.ts'
 import {
+  codeOf,
+  type FileSystem,
   isMissing,
   isTaken,
   makeFolder,
   READ_NO_FOLLOW,
   syncFolder,
   writeNewFile,
-  type FileSystem,
 } from './file-system.ts'
+import type { Span } from '../crypto/byte-seal.ts'
+import { sealMismatch } from '../crypto/seal.ts'
+import type { ArtifactStat } from '../../ports/artifact-store.ts'
+
+/** Changes when the folders below do; an old tree then stays readable beside the new one. */
+const LAYOUT = 'v1'
+
+/**
+ * Where a tenant's artifacts lie. Every part of a path is a hash of ours: nothing that came from outside is ever part of one.
+ *
+ * - `objects/<name>/{bytes,meta.json}` — one folder per artifact, moved into place as a whole
+ * - `references/<session>/<name>` — empty files: this session uses that artifact
+ * - `writing/` — folders being filled; `leaving/` — taken out, may come back; `doomed/` — being deleted
+ */
+export interface TenantLayout {
+  readonly root: string
+  readonly objects: string
+  readonly references: string
+  readonly writing: string
+  readonly leaving: string
+  readonly doomed: string
+  object(name: string): string
+  marksOf(session: string): string
+}
+
+function tenantLayout(directory: string, tenantKey: Uint8Array): TenantLayout {
+  const root = join(directory, LAYOUT, keyed(tenantKey, 'folder', ''))
+  const objects = join(root, 'objects')
+  const references = join(root, 'references')
+  return {
+    root,
+    objects,
+    references,
+    writing: join(root, 'writing'),
+    leaving: join(root, 'leaving'),
+    doomed: join(root, 'doomed'),
+    object: (name) => join(objects, name),
+    marksOf: (session) => join(references, keyed(tenantKey, 'session', session)),
+  }
+}
+
+/** The folder name of an artifact. A hash of the handle, so that even a wrong grammar could not become a path. */
+export const objectName = (handle: Handle): string => createHash('sha256').update(handle).digest('hex').slice(0, 40)
+
+// UTF-16 keeps names apart that UTF-8 would merge (lone surrogates).
+const keyed = (key: Uint8Array, purpose: string, text: string): string =>
+  createHmac('sha256', key).update(`${purpose}:`).update(text, 'utf16le').digest('hex').slice(0, 40)
+
+const MAX_TRIES = 5
+
+/** Which sessions use which artifacts: one empty file per mark, durable when `mark` resolves. */
+export interface ReferenceMarks {
+  mark(session: string, names: readonly string[]): Promise<void>
+  marksOf(session: string): Promise<ReadonlySet<string>>
+  all(): Promise<ReadonlySet<string>>
+  release(session: string): Promise<void>
+  /** Takes the marks of all sessions off one artifact. */
+  forget(name: string): Promise<void>
+}
+
+function referenceMarks(fs: FileSystem, layout: TenantLayout): ReferenceMarks {
+  async function markOnce(folder: string, names: readonly string[]): Promise<void> {
+    const created = await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const name of names) {
+      await writeNewFile(fs, join(folder, name), new Uint8Array()).catch((error: unknown) => {
+        if (codeOf(error) !== 'EEXIST') throw error
+      })
+    }
+    await syncFolder(fs, folder)
+    if (created !== undefined) await syncFolder(fs, layout.references)
+  }
+
+  const namesIn = async (folder: string): Promise<string[]> =>
+    fs.readdir(folder).catch((error: unknown) => {
+      if (isMissing(error)) return []
+      throw error
+    })
+
+  const sessions = async (): Promise<string[]> =>
+    (await namesIn(layout.references)).map((name) => join(layout.references, name))
+
+  return {
+    async mark(session, names) {
+      if (names.length === 0) return
+      for (let tries = 1; ; tries++) {
+        try {
+          return await markOnce(layout.marksOf(session), names)
+        } catch (error) {
+          // A release of the same session took the folder away under our hands: this mark came after it.
+          if (!isMissing(error) || tries === MAX_TRIES) throw error
+        }
+      }
+    },
+    async marksOf(session) {
+      return new Set(await namesIn(layout.marksOf(session)))
+    },
+    async all() {
+      const marks = await Promise.all((await sessions()).map(namesIn))
+      return new Set(marks.flat())
+    },
+    async release(session) {
+      // Moved away whole, so that a crash leaves all marks or none.
+      const doomed = join(layout.doomed, randomUUID())
+      try {
+        await fs.rename(layout.marksOf(session), doomed)
+      } catch (error) {
+        if (isMissing(error)) return
+        throw error
+      }
+      await syncFolder(fs, layout.references)
+      await fs.rm(doomed, { recursive: true, force: true })
+    },
+    async forget(name) {
+      for (const folder of await sessions()) await fs.rm(join(folder, name), { force: true })
+    },
+  }
+}
+
+/** The tenant that a folder of links belongs to: whoever has a shell there can read all of it, so it is never shared. */
+const OWNER_FILE = '.plimsoll-tenant'
+
+export interface ArtifactLinks {
+  readonly folder: string
+  /** Links `bytesPath` under a name for people and returns that name; undefined when the folder is another tenant's. */
+  add(tool: string | undefined, createdAt: number, hex: string, bytesPath: string): Promise<string | undefined>
+  remove(name: string): Promise<void>
+  /** Takes away links whose artifact is gone. */
+  sweep(objects: string): Promise<void>
+}
+
+function artifactLinks(fs: FileSystem, folder: string, tenantFolder: string): ArtifactLinks {
+  let owned: Promise<boolean> | undefined
+
+  async function claim(): Promise<boolean> {
+    await makeFolder(fs, folder)
+    const owner = join(folder, OWNER_FILE)
+    try {
+      await writeNewFile(fs, owner, Buffer.from(tenantFolder))
+      return true
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+      return (await fs.readFile(owner, 'utf8')) === tenantFolder
+    }
+  }
+
+  async function isOurs(): Promise<boolean> {
+    owned ??= claim().catch((error: unknown) => {
+      owned = undefined
+      throw error
+    })
+    return owned
+  }
+
+  return {
+    folder,
+    async add(tool, createdAt, hex, bytesPath) {
+      if (!(await isOurs())) return undefined
+      const target = relative(await fs.realpath(folder), bytesPath)
+      // Six digits name it as people expect; twelve are for the rare second artifact of that second with the same six.
+      for (const digits of [6, 12]) {
+        const name = artifactName(tool, createdAt, hex.slice(0, digits))
+        try {
+          await fs.symlink(target, join(folder, name))
+          await syncFolder(fs, folder)
+          return name
+        } catch (error) {
+          if (!isTaken(error)) throw error
+          if ((await fs.readlink(join(folder, name)).catch(() => undefined)) === target) return name
+        }
+      }
+      return undefined
+    },
+    async remove(name) {
+      await fs.rm(join(folder, name), { force: true })
+    },
+    async sweep(objects) {
+      if (!(await isOurs())) return
+      for (const name of await fs.readdir(folder)) {
+        if (!name.endsWith('.log')) continue
+        const path = join(folder, name)
+        const target = await fs.readlink(path).catch(() => undefined)
+        if (target === undefined || !join(await fs.realpath(folder), target).startsWith(objects)) continue
+        await fs.stat(path).catch(async (error: unknown) => {
+          if (isMissing(error)) await fs.rm(path, { force: true })
+        })
+      }
+    },
+  }
+}
 
 /** Folders being filled for longer than this belong to a process that died. */
 const STALE_WRITE_MS = 60 * 60 * 1000
 /** Open files at a time while all descriptions are read. */
 const PARALLEL_READS = 32
-const MAX_TRIES = 5
 const BYTES = 'bytes'
 const META = 'meta.json'
 
@@ -287,5 +472,45 @@ async function readPart(fs: FileSystem, path: string, span: (size: number) => Sp
     return { bytes, size }
   } finally {
     await file.close()
+  }
+}
+
+const SEAL_FILE = 'seal'
+
+/**
+ * A folder is sealed with one key for its whole life: another key, or none, must not add what nobody can read. The file holds a
+ * fingerprint that says nothing about the key; a folder of tenants without it was made before there were keys.
+ */
+export async function checkFolderSeal(
+  fs: FileSystem,
+  directory: string,
+  seal: { readonly name: string; readonly fingerprint: string },
+): Promise<void> {
+  const root = join(directory, LAYOUT)
+  const path = join(root, SEAL_FILE)
+  await makeFolder(fs, root)
+  const read = (): Promise<string | undefined> =>
+    fs.readFile(path, 'utf8').catch((error: unknown) => {
+      if (isMissing(error)) return undefined
+      throw error
+    })
+  let found = await read()
+  if (found === undefined) {
+    const isOld = (await fs.readdir(root)).some((name) => !name.startsWith(SEAL_FILE))
+    await place(fs, root, isOld ? 'plain' : seal.fingerprint)
+    found = await read()
+  }
+  if (found !== seal.fingerprint) throw sealMismatch(directory, found ?? 'plain', seal)
+}
+
+/** Written aside and moved, so that nobody reads half of it. */
+async function place(fs: FileSystem, root: string, fingerprint: string): Promise<void> {
+  const draft = join(root, `${SEAL_FILE}-${randomUUID()}`)
+  try {
+    await writeNewFile(fs, draft, Buffer.from(fingerprint))
+    await fs.rename(draft, join(root, SEAL_FILE))
+    await syncFolder(fs, root)
+  } finally {
+    await fs.rm(draft, { force: true })
   }
 }

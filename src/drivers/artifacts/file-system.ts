@@ -1,5 +1,5 @@
-import * as nodeFs from 'node:fs/promises'
 import { constants } from 'node:fs'
+import * as nodeFs from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
 

@@ -5,17 +5,20 @@ import type { ArtifactMeta, ArtifactStat, ArtifactStore, RetentionRule } from '.
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import { plainByteSeal, type ByteSeal } from '../crypto/byte-seal.ts'
 import { plainSeal, type Seal } from '../crypto/seal.ts'
-import { artifactAddress, hexOf, sha256Of, tenantKey } from './address.ts'
-import { artifactName } from './artifact-name.ts'
-import { clampRange } from './byte-range.ts'
-import { tenantFolder, type MetaSeal, type TenantFolder } from './file-folder.ts'
-import { checkFolderSeal } from './file-seal.ts'
-import { objectName } from './file-layout.ts'
-import { nodeFileSystem, storeError, type FileSystem } from './file-system.ts'
+import {
+  artifactAddress,
+  artifactName,
+  checkQuota,
+  clampRange,
+  expiredArtifacts,
+  hexOf,
+  pageOf,
+  sha256Of,
+  tenantKey,
+} from './artifact.ts'
+import { checkFolderSeal, type MetaSeal, objectName, tenantFolder, type TenantFolder } from './file-folder.ts'
+import { type FileSystem, nodeFileSystem, storeError } from './file-system.ts'
 import { mutex } from '../../util/mutex.ts'
-import { pageOf } from './page.ts'
-import { checkQuota } from './quota.ts'
-import { expiredArtifacts } from './retention.ts'
 
 export interface FileArtifactsOptions {
   /** Made with private permissions when it is not there. */

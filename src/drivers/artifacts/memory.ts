@@ -2,12 +2,16 @@ import { PlimsollError } from '../../core/errors.ts'
 import { isHandle, type Handle } from '../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
-import { artifactAddress, hexOf, sha256Of } from './address.ts'
-import { artifactName } from './artifact-name.ts'
-import { clampRange } from './byte-range.ts'
-import { pageOf } from './page.ts'
-import { checkQuota } from './quota.ts'
-import { expiredArtifacts } from './retention.ts'
+import {
+  artifactAddress,
+  artifactName,
+  checkQuota,
+  clampRange,
+  expiredArtifacts,
+  hexOf,
+  pageOf,
+  sha256Of,
+} from './artifact.ts'
 
 export interface MemoryArtifactsOptions {
   /** Key of the handles. Keep it as long as handles shall mean something. */

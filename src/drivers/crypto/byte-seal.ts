@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { checkKey, derive, fingerprintOf } from './aes-seal.ts'
+import { checkKey, derive, fingerprintOf } from './seal.ts'
 
 /** Half-open range of bytes. */
 export interface Span {

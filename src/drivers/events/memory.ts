@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { EventBus, EventListener } from '../../ports/event-bus.ts'
 
 /** One process talking to itself. */
-export function memoryEvents({ sender = randomUUID() }: { readonly sender?: string } = {}): EventBus {
+export function memoryEvents(): EventBus {
+  const sender = randomUUID()
   const listeners = new Set<EventListener>()
   return {
     name: 'memory',

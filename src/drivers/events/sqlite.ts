@@ -2,14 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { EventBus, EventListener } from '../../ports/event-bus.ts'
-import { openDatabase, type SqliteDatabase } from '../sessions/sqlite/database.ts'
-import { isBusy } from '../sessions/sqlite/engine-errors.ts'
+import { text } from '../sessions/rows.ts'
+import { asBytes, isBusy, openDatabase, type SqliteDatabase } from '../sessions/sqlite/database.ts'
 
 export interface SqliteEventsOptions {
   /** A file of its own beside the store: events come often, need no flush and must not hold up the archive. */
   readonly path: string
-  /** @default a random name */
-  readonly sender?: string
   /** How often others' events are looked for. @default 200 */
   readonly pollMs?: number
   /** Called when the file could not be written or read. */
@@ -23,12 +21,13 @@ const MAX_WAITING = 10_000
 const KEEP = 5_000
 // NORMAL: no flush per commit. A power cut may take the last events and nothing else.
 const SETUP = `
-  PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA busy_timeout = 20;
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA busy_timeout = 0;
   CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY AUTOINCREMENT, sender TEXT NOT NULL, event TEXT NOT NULL) STRICT;`
 
 /** A ring of rows that every process on the machine polls. Looking costs nothing while nobody wrote. */
 export function sqliteEvents(options: SqliteEventsOptions): EventBus {
-  const { sender = randomUUID(), pollMs = 200, onTrouble = () => {} } = options
+  const { pollMs = 200, onTrouble = () => {} } = options
+  const sender = randomUUID()
   const path = resolve(options.path)
   const listeners = new Set<EventListener>()
   let waiting: string[] = []
@@ -99,12 +98,15 @@ export function sqliteEvents(options: SqliteEventsOptions): EventBus {
       // Changes only when another connection has committed; our own writes reset what was seen.
       const version = number('PRAGMA data_version', 'data_version')
       if (version === seenVersion || last === undefined) return
-      const rows = open().all('SELECT id, sender, event FROM events WHERE id > ? ORDER BY id', last)
+      const rows = open().all(
+        `SELECT id, ${asBytes('sender')} AS sender, ${asBytes('event')} AS event FROM events WHERE id > ? ORDER BY id`,
+        last,
+      )
       seenVersion = version
       for (const row of rows) {
         last = Number(row['id'])
-        const event = JSON.parse(String(row['event'])) as PlimsollEvent
-        for (const listener of listeners) listener(event, String(row['sender']))
+        const event = JSON.parse(text(row, 'event')) as PlimsollEvent
+        for (const listener of listeners) listener(event, text(row, 'sender'))
       }
     })
   }

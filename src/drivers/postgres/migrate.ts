@@ -1,6 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { MigrationReport } from '../../ports/store-maintenance.ts'
-import { sealMismatch } from '../crypto/seal-mismatch.ts'
+import { sealMismatch } from '../crypto/seal.ts'
 import type { Postgres, Queries } from './connection.ts'
 
 export interface Migration {

@@ -1,6 +1,35 @@
-import { Worker, type ResourceLimits, type Transferable } from 'node:worker_threads'
+import { createRequire } from 'node:module'
+import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
 import { packageRoot } from '../../util/package-root.ts'
+
+/** The path of an optional package's file; `unsupported` and how to install it when the package is not there. */
+export function optionalPackage(
+  specifier: string,
+  neededFor: string,
+  resolve = createRequire(import.meta.url).resolve,
+): string {
+  const name = specifier.split('/')[0] ?? specifier
+  try {
+    return resolve(specifier)
+  } catch (error) {
+    throw new PlimsollError('unsupported', `${neededFor} needs the optional package ${name}, which is not installed.`, {
+      advice: `Install it with: npm install ${name}`,
+      fields: { package: name },
+      cause: error,
+    })
+  }
+}
+
+/** Whether an optional package is there; nothing of it is loaded. */
+export function isInstalled(specifier: string, resolve = createRequire(import.meta.url).resolve): boolean {
+  try {
+    resolve(specifier)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** What a worker is told and answers. Requests run one after the other. */
 interface Job<Q, A> {
@@ -177,7 +206,7 @@ const isClosed = (): PlimsollError => new PlimsollError('closed', 'The sandbox i
 type WorkerOptions = ConstructorParameters<typeof Worker>[1]
 
 /** Built code runs as it is. From source, as in tests, the thread first needs a loader for TypeScript. */
-export function startWorker(entry: URL, options: WorkerOptions): Worker {
+function startWorker(entry: URL, options: WorkerOptions): Worker {
   if (!entry.pathname.endsWith('.ts')) return new Worker(entry, options)
   const bootstrap = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(entry.href)}) })`
   return new Worker(bootstrap, { ...options, eval: true })

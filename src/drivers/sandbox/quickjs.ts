@@ -1,7 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import type { Sandbox, SandboxRequest, SandboxResult } from '../../ports/sandbox.ts'
-import { guardedWorker, isStopped, workerBeside, type GuardedWorker } from './guarded-worker.ts'
-import { optionalPackage } from './optional-package.ts'
+import { guardedWorker, type GuardedWorker, isStopped, optionalPackage, workerBeside } from './guarded-worker.ts'
 import type { QuickjsWorkerData } from './quickjs-worker.ts'
 
 /** Time beyond the guest's own limit for stopping by itself, and for passing the inputs in at 20 MB/s. */

@@ -1,6 +1,5 @@
 import type { SqlEngine, SqlRequest, SqlResult } from '../../ports/sql-engine.ts'
-import { guardedWorker, isStopped, workerBeside, type GuardedWorker } from './guarded-worker.ts'
-import { optionalPackage } from './optional-package.ts'
+import { guardedWorker, type GuardedWorker, isStopped, optionalPackage, workerBeside } from './guarded-worker.ts'
 import type { SqljsWorkerData } from './sqljs-worker.ts'
 
 /** Time beyond the query's own limit for loading the records, at 2 MB/s. */

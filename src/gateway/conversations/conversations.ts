@@ -24,8 +24,6 @@ export interface Visit {
 }
 
 export interface Conversations {
-  /** The number that a conversation falls under, of `GROUPS` in a tenant. Those of one number are kept together: one process serves them. */
-  groupOf(tenant: string, kin: Kin): number
   enter(request: Unnamed): Promise<Visit>
   /** The name that a request goes on under, for questions that leave no trace. */
   find(request: Unnamed): Promise<string>
@@ -185,8 +183,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       group.delete(oldest)
     }
     groups.set(`${tenant}\n${groupOf(request)}`, group)
-    const durable = isShared ? 'soon' : 'batched'
-    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable }) }
+    return { written: store.setValue(tenant, groupOf(request), JSON.stringify([...group]), false, { durable: 'soon' }) }
   }
 
   /** Nobody else writes the group meanwhile. Best effort: what is lost is a name, not a conversation. */
@@ -248,7 +245,6 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   return {
-    groupOf: (tenant, kin) => numberOf(alikeIn(tenant, kin)) % GROUPS,
     enter(unnamed) {
       const request = placed(unnamed)
       return inOrder(request, async () => {

@@ -14,16 +14,3 @@ export const agentBase = (beginning: string): string => `begin-${beginning.slice
 
 /** For one that begins alike and is another. */
 export const anotherName = (base: string): string => `${base}-${randomBytes(4).toString('hex')}`
-
-const SESSION = /^(chain-[0-9a-f]{16})(?:-[0-9a-f]{8})?$/
-const AGENT = /^(begin-[0-9a-f]{8})(?:-[0-9a-f]{8})?$/
-
-/**
- * What a conversation with these names is kept under. The names alone tell, since a client may send back the one that it was given, and a
- * stored answer is known by them.
- */
-export function kinOf(session: string, agent: string): Kin {
-  const begun = SESSION.exec(session)
-  if (begun !== null) return { scope: '', base: begun[1]! }
-  return { scope: session, base: AGENT.exec(agent)?.[1] ?? '' }
-}

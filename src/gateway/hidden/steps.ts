@@ -66,8 +66,7 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, 
     async declare(owner, tools, declared) {
       const { tenant, session } = owner
       const key = toolsKey(owner, tools)
-      const durable = isShared ? 'soon' : 'batched'
-      const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable, session })
+      const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable: 'soon', session })
       // The next request may come to another process; and what came with an epoch is decided in another way without it.
       if (isShared || declared.withEpoch === true) return void (await writing)
       // Whoever loses it, to a kill or a store that is away (which the record of the answer tells), decides the same again.

@@ -11,13 +11,12 @@ import { arrivingBody } from './arriving-body.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
-import type { IncomingRequest, Reply, TurnReport, Upstream } from '../exchange-types.ts'
+import type { Reply, TurnReport } from '../exchange-types.ts'
 import type { Gateway } from '../gateway.ts'
 import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
 import { refuseUnspoken, routeOf } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
-import type { HandOver } from '../siblings/hand-over.ts'
 import { ClientAbort } from './client-abort.ts'
 import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
 import { ownPlace, type UpstreamTable } from '../upstream/upstreams.ts'
@@ -37,24 +36,15 @@ export interface ServeDeps {
   readonly onRequest?: (line: ProxyLine) => void
 }
 
-/**
- * Never rejects: whatever happens becomes an answer or a closed connection, and one line. `handOver`: the conversation may belong to another
- * process of this proxy.
- */
-export async function serve(
-  deps: ServeDeps,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  handOver?: HandOver,
-): Promise<void> {
+/** Never rejects: whatever happens becomes an answer or a closed connection, and one line. */
+export async function serve(deps: ServeDeps, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const startedAt = performance.now()
   const method = incoming.method ?? 'GET'
   const { token, path } = takeToken(incoming.url ?? '/', headerReader(incoming))
   let turn: TurnReport | undefined
   let failure: string | undefined
   try {
-    const outcome = await route(deps, { method, path, token, handOver }, incoming, response)
-    if (outcome.isElsewhere === true) return
+    const outcome = await route(deps, { method, path, token }, incoming, response)
     turn = outcome.turn
     failure = outcome.error
   } catch (error) {
@@ -73,12 +63,11 @@ interface Asked {
   readonly method: string
   readonly path: string
   readonly token: string | undefined
-  readonly handOver: HandOver | undefined
 }
 
 async function route(
   deps: ServeDeps,
-  { method, path, token, handOver }: Asked,
+  { method, path, token }: Asked,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<Outcome> {
@@ -127,39 +116,15 @@ async function route(
     return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
-  const { gateway } = deps
   const request = { method, path: meant.path, header, body, places: meant.places }
-  const upstream = upstreamOf(deps.dispatcher, incoming, gone)
-  const reply =
-    handOver === undefined
-      ? await gateway.handle(request, upstream)
-      : await answeredHere(gateway, request, upstream, (worker) =>
-          handOver.to(worker, { incoming, body, response, gone }),
-        )
-  if (reply === undefined) return { isElsewhere: true }
+  const reply = await deps.gateway.handle(request, upstreamOf(deps.dispatcher, incoming, gone))
   await answer(reply, response)
   if (reply.kind === 'relay') await reply.settled
   const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
   return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
 }
 
-/** Undefined where another process has answered. */
-async function answeredHere(
-  gateway: Gateway,
-  request: IncomingRequest,
-  upstream: Upstream<Readable>,
-  handOver: (worker: number) => Promise<boolean>,
-): Promise<Reply<Readable> | undefined> {
-  const reply = await gateway.handleOwn(request, upstream)
-  if (reply.kind !== 'elsewhere') return reply
-  if (await handOver(reply.worker)) return undefined
-  // The proxy stops, and the other one has stopped already. What this one now remembers of the conversation is never out of date: it stops too.
-  return gateway.handle(request, upstream)
-}
-
 interface Outcome {
-  /** Another process of this proxy has answered, and says so in its own line. */
-  readonly isElsewhere?: true
   readonly turn?: TurnReport
   readonly error?: string
 }

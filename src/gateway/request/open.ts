@@ -10,14 +10,12 @@ import type { RecentBodies } from '../../engine/memo/recent-bodies.ts'
 import type { Route } from '../../formats/endpoints.ts'
 import { yieldNow, type Pause } from '../../util/yield-now.ts'
 import type { Conversations, Visit } from '../conversations/conversations.ts'
-import { kinOf } from '../conversations/names.ts'
 import type { ResponseSessions } from '../conversations/response-sessions.ts'
 import type { IncomingRequest } from '../exchange-types.ts'
 import { POLICY_HEADER } from '../headers.ts'
 import type { StepOwner } from '../hidden/steps.ts'
 import { decodeBody, isEncoded } from '../http/encoding.ts'
 import { OBSERVED, speakerOf, tenantOf, type Speaker, type TenantRule, type UntoldSpeaker } from '../identity.ts'
-import type { Owners } from '../siblings/siblings.ts'
 
 export interface OpenDeps {
   readonly secret: () => Promise<Uint8Array>
@@ -71,13 +69,8 @@ export interface OpenedRequest {
   readonly visit: Visit | undefined
 }
 
-/** Reads a request and enters its conversation, unless that is another process's. Without owners nothing is. */
-export async function open<E = never>(
-  deps: OpenDeps,
-  request: IncomingRequest,
-  route: Route,
-  owners?: Owners<E>,
-): Promise<OpenedRequest | E> {
+/** Reads a request and enters its conversation. */
+export async function open(deps: OpenDeps, request: IncomingRequest, route: Route): Promise<OpenedRequest> {
   const settings = deps.settings()
   const codec = deps.codecs.get(route.wire)!
   const pause = yieldNow(SLICE_MS)
@@ -103,11 +96,6 @@ export async function open<E = never>(
     ownerOfResponse: (id) => deps.responses.find(tenant, id),
   })
   const isQuestion = route.action === 'count'
-  if (owners !== undefined) {
-    const kin = 'base' in found ? found : kinOf(found.session, found.agent)
-    const elsewhere = await owners.elsewhere(tenant, deps.conversations.groupOf(tenant, kin), isQuestion)
-    if (elsewhere !== undefined) return elsewhere
-  }
   let visit: Visit | undefined
   let speaker: Speaker
   if ('base' in found) {

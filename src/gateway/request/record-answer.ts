@@ -17,14 +17,13 @@ export async function recorded<B>(
   // Where others serve the same sessions, the answer ends when it is recorded.
   if (when === 'behind' && !managed.isShared) await nextRound()
   const turn = attempt.prepared.id
-  const durable = managed.isShared ? 'soon' : 'batched'
   // Best effort: an answer that cannot be recorded is the client's all the same.
   try {
     const reading = read()
     const response = reading instanceof Promise ? await reading : reading
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([
-      managed.session.record(response === undefined ? { turn, durable } : { turn, durable, answer: response }),
+      managed.session.record({ turn, durable: 'soon', answer: response }),
       managed.onResponse(response),
     ])
     if (truncatedTo === undefined) await noteAccepted(managed, attempt, response)

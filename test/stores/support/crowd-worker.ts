@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { isPlimsollError } from '../../../src/core/errors.ts'
 import { audit, epoch, item } from '../../../src/testing/session-store/records.ts'
-import { openedStore } from './opened.ts'
+import { openStore } from '../../../src/drivers/open-store.ts'
 import { seeded } from './random.ts'
 
 /*
@@ -13,7 +13,7 @@ const [url = '', seedText = '1', name = 'p0', sessionsText = '10', roundsText = 
 const sessions = Number(sessionsText)
 const rounds = Number(roundsText)
 const random = seeded(Number(seedText))
-const store = openedStore(url)
+const store = openStore(url)
 
 export interface CrowdReport {
   /** Marks that this process wrote, by session, in the order they were acknowledged. */

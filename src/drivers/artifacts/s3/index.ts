@@ -7,16 +7,105 @@ import { systemClock, type Clock } from '../../../ports/clock.ts'
 import { plainByteSeal, type ByteSeal } from '../../crypto/byte-seal.ts'
 import { plainSeal, type Seal } from '../../crypto/seal.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
-import { artifactAddress, sha256Of, tenantKey } from '../address.ts'
-import { openBytes } from '../artifact-bytes.ts'
-import { statOf } from '../artifact-stat.ts'
-import { clampRange } from '../byte-range.ts'
-import { pageOf } from '../page.ts'
-import { checkQuota } from '../quota.ts'
-import { expiredArtifacts } from '../retention.ts'
+import {
+  artifactAddress,
+  sha256Of,
+  tenantKey,
+  openBytes,
+  statOf,
+  clampRange,
+  pageOf,
+  checkQuota,
+  expiredArtifacts,
+  hexOf,
+  hiddenName,
+} from '../artifact.ts'
 import { s3Client, type S3Client, type S3Options } from './client.ts'
-import { inParallel, keyedQueue } from './in-parallel.ts'
-import { lastPart, tenantLayout, touchOf, type TenantLayout } from './layout.ts'
+
+/*
+ * Where things lie in the bucket, below `<prefix><tenant>/`:
+ *
+ *   o/<handle>               the bytes
+ *   m/<handle>               what is known about them; written last, so an artifact without it was never acknowledged
+ *   u/<handle>/<when>-<who>  one empty object per put: how young the artifact is
+ *   s/<session>/<handle>     a session's reference
+ *   d/<handle>/<who>         somebody is about to delete
+ *
+ * Tenants and sessions are keyed hashes, so no name from outside is part of a key.
+ */
+export interface TenantLayout {
+  readonly bytes: (handle: string) => string
+  readonly about: (handle: string) => string
+  readonly allAbout: string
+  readonly touches: (handle: string) => string
+  readonly allTouches: string
+  readonly touch: (handle: string, at: number, who: string) => string
+  readonly mark: (session: string, handle: string) => string
+  readonly marksOf: (session: string) => string
+  readonly allMarks: string
+  readonly doom: (handle: string, who: string) => string
+  readonly doomsOf: (handle: string) => string
+}
+
+export function tenantLayout(prefix: string, key: Uint8Array): TenantLayout {
+  const root = `${prefix}${hexOf(sha256Of(key)).slice(0, 40)}/`
+  const session = (name: string): string => hiddenName(key, 'session', name)
+  return {
+    bytes: (handle) => `${root}o/${handle}`,
+    about: (handle) => `${root}m/${handle}`,
+    allAbout: `${root}m/`,
+    touches: (handle) => `${root}u/${handle}/`,
+    allTouches: `${root}u/`,
+    touch: (handle, at, who) => `${root}u/${handle}/${at}-${who}`,
+    mark: (name, handle) => `${root}s/${session(name)}/${handle}`,
+    marksOf: (name) => `${root}s/${session(name)}/`,
+    allMarks: `${root}s/`,
+    doom: (handle, who) => `${root}d/${handle}/${who}`,
+    doomsOf: (handle) => `${root}d/${handle}/`,
+  }
+}
+
+export const lastPart = (key: string): string => key.slice(key.lastIndexOf('/') + 1)
+
+/** Handle and time of a touch. */
+export function touchOf(key: string): { readonly handle: string; readonly at: number } {
+  const parts = key.split('/')
+  return { handle: parts.at(-2) ?? '', at: Number((parts.at(-1) ?? '').split('-')[0]) }
+}
+
+const WIDTH = 16
+
+/** Runs `job` for every entry, a bounded number at a time, and keeps the order. */
+export async function inParallel<T, R>(entries: readonly T[], job: (entry: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < entries.length) {
+      const i = next++
+      results[i] = await job(entries[i] as T)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(WIDTH, entries.length) }, lane))
+  return results
+}
+
+/** Runs jobs of one key one after the other, and jobs of different keys side by side. */
+export function keyedQueue(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>()
+  return async (key, job) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(job, job)
+    const settled = mine.then(
+      () => {},
+      () => {},
+    )
+    last.set(key, settled)
+    try {
+      return await mine
+    } finally {
+      if (last.get(key) === settled) last.delete(key)
+    }
+  }
+}
 
 export interface S3ArtifactsOptions extends S3Options {
   /** Put before every key, e.g. `plimsoll/`. @default none */

@@ -3,18 +3,25 @@ import type { MaintainedStore, MigrationReport, StoreProblem } from '../../../po
 import { plainSeal, type Seal } from '../../crypto/seal.ts'
 import { connectPostgres, type Postgres, type PostgresOptions } from '../../postgres/connection.ts'
 import { migrate } from '../../postgres/migrate.ts'
-import { checkedStore } from '../checked-store.ts'
-import { DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checks.ts'
-import { warnOfDamage } from '../damage.ts'
+import { checkedStore, DEFAULT_LIST_LIMIT, DEFAULT_SEARCH_LIMIT } from '../checked-store.ts'
+import { warnOfDamage } from '../records.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
-import { pagedLog } from '../paged-log.ts'
-import { check } from './check.ts'
-import { COUNTS, infoOf, int, statsOf, TENANTS, text } from '../rows.ts'
-import { SERVER_NOW, ensureTenant, fromColumn, tenantId, toColumn, type Context } from './context.ts'
-import { append, fork, headOf, readPage, remove } from './log.ts'
-import { claimEpoch, findEdits, findEpochs, seen } from './lookups.ts'
+import { pagedLog, COUNTS, infoOf, int, statsOf, text, tenantNames } from '../rows.ts'
+import { check, claimEpoch, findEdits, findEpochs, seen, search } from './lookups.ts'
+import {
+  SERVER_NOW,
+  ensureTenant,
+  fromColumn,
+  tenantId,
+  toColumn,
+  type Context,
+  append,
+  fork,
+  headOf,
+  readPage,
+  remove,
+} from './log.ts'
 import { SCHEMA_VERSION, sessionTables } from './schema.ts'
-import { search } from './search.ts'
 
 export interface PostgresStoreOptions extends PostgresOptions {
   /** Bytes of parsed epochs kept in memory. @default 8 MiB */
@@ -60,7 +67,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
 
   async function tenants(): Promise<readonly string[]> {
     const postgres = await ready()
-    const rows = await postgres.query(TENANTS)
+    const rows = await postgres.query(tenantNames('name'))
     return rows.map((row) => text(row, 'name'))
   }
 

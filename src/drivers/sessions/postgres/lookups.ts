@@ -1,11 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
-import type { FoundEpoch } from '../../../ports/session-store.ts'
+import type { FoundEpoch, SearchHit } from '../../../ports/session-store.ts'
 import type { Queries } from '../../postgres/connection.ts'
-import { firstHolders, foundEpochs, uncached, type EpochRow } from '../epoch-rows.ts'
-import { int, text, type Row } from '../rows.ts'
-import { appendBatch } from './append.ts'
-import { ensureTenant, recordOf, tenantId, type Context } from './context.ts'
+import {
+  firstHolders,
+  foundEpochs,
+  uncached,
+  type EpochRow,
+  int,
+  text,
+  type Row,
+  type CheckedHead,
+  HOMELESS,
+  homelessProblem,
+  logCheck,
+  LOOKUPS,
+  orphanProblem,
+  orphansIn,
+  sessionHeads,
+} from '../rows.ts'
+import { appendBatch, ensureTenant, recordOf, tenantId, type Context, bytesOf, fromColumn } from './log.ts'
+import { queryWords } from '../../../core/search-words.ts'
+import { fromStored, wordKey } from '../records.ts'
+import { type Candidate, rankCandidates } from '../search-words.ts'
+import type { StoreProblem } from '../../../ports/store-maintenance.ts'
 
 /** One indexed query; bodies come from the cache, or from a second query by row id. */
 export async function findEpochs(
@@ -137,4 +155,105 @@ export async function seen(
   )
   const held = new Set(rows.map((row) => text(row, 'identity')))
   return new Set(identities.filter((_, i) => held.has(blind[i] ?? '')))
+}
+
+// Newest records looked at per word once no record holds all words; enough for a rare word to be found among common ones.
+const PER_WORD = 50
+
+/** Records with every word first; when they are too few, the newest with any of them. */
+export async function search(
+  queries: Queries,
+  context: Context,
+  tenantName: string,
+  query: string,
+  session: string | undefined,
+  limit: number,
+): Promise<SearchHit[]> {
+  const tenant = await tenantId(queries, context, tenantName)
+  const asked = queryWords(query)
+  if (tenant === undefined || asked.length === 0) return []
+  const words = asked.map((word) => `'${wordKey(context, tenantName, tenant, word)}'`)
+  const candidates = new Map<number, Candidate>()
+
+  const look = async (match: readonly string[], count: number): Promise<void> => {
+    const rows = await queries.query(
+      `SELECT r.id, r.version, r.body, r.sum, s.name AS session
+       FROM unnest($1::text[]) AS q(word) CROSS JOIN LATERAL (
+         SELECT DISTINCT w.record, w.session FROM words w
+         WHERE w.words @@ q.word::tsquery AND ($2::text IS NULL OR w.session = (SELECT id FROM sessions WHERE tenant = $3 AND name = $2))
+         ORDER BY w.record DESC LIMIT $4) hit
+       JOIN records r ON r.id = hit.record JOIN sessions s ON s.id = hit.session`,
+      [match, session ?? null, tenant, count],
+    )
+    for (const row of rows) {
+      const id = int(row, 'id')
+      if (candidates.has(id)) continue
+      const place = { session: text(row, 'session'), version: int(row, 'version') }
+      const record = recordOf(context, tenantName, row, place)
+      if (record?.type === 'item-seen') candidates.set(id, { ...place, at: record.at, text: record.text })
+    }
+  }
+
+  await look([words.join(' & ')], limit)
+  if (candidates.size < limit && words.length > 1) await look(words, PER_WORD)
+  return rankCandidates([...candidates.values()], asked, limit)
+}
+
+const PAGE = 256
+const DERIVED = ['epochs', 'undos', 'edits', 'edit_firsts', 'items', 'words']
+
+/** Reads every record once and compares the lookups with the logs. Runs in one snapshot, so live writers do not disturb it. */
+export async function check(queries: Queries, context: Context): Promise<StoreProblem[]> {
+  const problems: StoreProblem[] = []
+  for (const row of await queries.query(sessionHeads((column) => column))) {
+    const log = await checkLog(queries, context, {
+      id: int(row, 'id'),
+      tenant: text(row, 'tenant'),
+      name: text(row, 'name'),
+      version: int(row, 'version'),
+      bytes: int(row, 'bytes'),
+    })
+    problems.push(...log)
+  }
+  for (const table of DERIVED) {
+    const rows = await queries.query(orphansIn(table))
+    problems.push(...rows.map((row) => orphanProblem(table, int(row, 'record'))))
+  }
+  return [...problems, ...(await queries.query(HOMELESS)).map((row) => homelessProblem(int(row, 'id')))]
+}
+
+async function checkLog(queries: Queries, context: Context, head: CheckedHead): Promise<readonly StoreProblem[]> {
+  const { seal } = context
+  const log = logCheck(head)
+  for (;;) {
+    const rows = await queries.query(
+      'SELECT id, version, body, sum FROM records WHERE session = $1 AND version >= $2 ORDER BY version LIMIT $3',
+      [head.id, log.expected, PAGE],
+    )
+    const indexed = await lookupsOf(queries, rows)
+    for (const row of rows) {
+      const body = text(row, 'body')
+      log.see(
+        int(row, 'version'),
+        bytesOf(context, body),
+        () => fromStored(seal, head.tenant, fromColumn(seal, body), text(row, 'sum')),
+        (index, key) => indexed.has(`${index} ${int(row, 'id')} ${seal.blind(head.tenant, key)}`),
+      )
+    }
+    if (rows.length < PAGE) return log.end()
+  }
+}
+
+/** What the lookups hold about a page of records: one query per table instead of one per record. */
+async function lookupsOf(queries: Queries, rows: readonly Row[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>()
+  for (const [index, { table, column }] of Object.entries(LOOKUPS)) {
+    const entries = await queries.query(
+      `SELECT i.record, i.${column} AS key FROM ${table} i JOIN records r ON r.id = i.record AND r.session = i.session
+       WHERE i.session = (SELECT session FROM records WHERE id = $1) AND i.record BETWEEN $1 AND $2`,
+      [rows[0]?.['id'] ?? 0, rows.at(-1)?.['id'] ?? 0],
+    )
+    for (const entry of entries) found.add(`${index} ${int(entry, 'record')} ${text(entry, 'key')}`)
+  }
+  return found
 }

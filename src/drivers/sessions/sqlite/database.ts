@@ -1,15 +1,19 @@
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
-import { PlimsollError } from '../../../core/errors.ts'
+import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { makeFolderSync } from '../../../util/make-folder.ts'
 import { withoutExperimentalWarning } from '../../../util/without-experimental-warning.ts'
-import { engineError } from './engine-errors.ts'
 
 export type SqlValue = string | number | Uint8Array | null
 export type SqlRow = Readonly<Record<string, SqlValue>>
 
-/** The little that this package asks of an SQLite library. Synchronous, one connection, statements prepared once. */
+/**
+ * The little that this package asks of an SQLite library. Synchronous, one connection, statements prepared once.
+ *
+ * Texts are read as bytes (`CAST(… AS BLOB)`, which `asBytes` writes) and decoded here: libsql ends the whole process on a text whose bytes were
+ * damaged.
+ */
 export interface SqliteDatabase {
   readonly engine: 'node:sqlite' | 'libsql'
   exec(sql: string): void
@@ -17,14 +21,13 @@ export interface SqliteDatabase {
   /** Inserts one row and gives its id. */
   insert(sql: string, ...values: readonly SqlValue[]): number
   all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[]
-  /** Another number as soon as another connection has committed something; commits of this one do not change it. */
-  othersVersion(): number
   close(): void
 }
 
+export const asBytes = (column: string): string => `CAST(${column} AS BLOB)`
+
 interface NativeStatement {
   run(...values: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
-  get(...values: unknown[]): unknown
   all(...values: unknown[]): unknown[]
 }
 
@@ -53,7 +56,7 @@ export function openDatabase(path: string): SqliteDatabase {
   }
 }
 
-/** Only where there is none: whoever closes a file gives up every lock that its process has on it, those of other connections among them. */
+/** Only where there is none: closing a file gives up every lock that this process has on it, those of other connections among them. */
 function make(path: string): void {
   try {
     closeSync(openSync(path, 'ax', 0o600))
@@ -104,7 +107,6 @@ function wrap(engine: SqliteDatabase['engine'], native: NativeDatabase): SqliteD
     run: (sql, ...values) => Number(prepared(sql).run(...bind(values)).changes),
     insert: (sql, ...values) => Number(prepared(sql).run(...bind(values)).lastInsertRowid),
     all: (sql, ...values) => (prepared(sql).all(...bind(values)) as Record<string, unknown>[]).map(toRow),
-    othersVersion: () => (prepared('PRAGMA data_version').get() as { data_version: number }).data_version,
     close() {
       statements.clear()
       native.close()
@@ -119,4 +121,82 @@ function toRow(row: Record<string, unknown>): SqlRow {
     if (value instanceof ArrayBuffer) row[key] = new Uint8Array(value)
   }
   return row as SqlRow
+}
+
+/** Primary result codes of SQLite that mean something to us. */
+const CODES = {
+  SQLITE_BUSY: 5,
+  SQLITE_LOCKED: 6,
+  SQLITE_READONLY: 8,
+  SQLITE_IOERR: 10,
+  SQLITE_CORRUPT: 11,
+  SQLITE_FULL: 13,
+  SQLITE_CANTOPEN: 14,
+  SQLITE_NOTADB: 26,
+} as const
+
+const SAID: Readonly<Record<number, readonly [reason: string, sentence: string, advice: string]>> = {
+  [CODES.SQLITE_BUSY]: ['busy', 'is locked by another process', 'Try again.'],
+  [CODES.SQLITE_LOCKED]: ['busy', 'is locked by another process', 'Try again.'],
+  [CODES.SQLITE_READONLY]: ['read-only', 'cannot be written', 'Check the permissions of the file and its directory.'],
+  [CODES.SQLITE_IOERR]: [
+    'io',
+    'could not be read or written by the operating system',
+    'Check the disk; what was acknowledged before is intact.',
+  ],
+  [CODES.SQLITE_CORRUPT]: [
+    'corrupt',
+    'is damaged',
+    'Keep a copy, run `plimsoll store verify`, then export what can be read.',
+  ],
+  [CODES.SQLITE_FULL]: [
+    'disk-full',
+    'has no room left on its disk',
+    'Free some space; what was acknowledged before is intact.',
+  ],
+  [CODES.SQLITE_CANTOPEN]: [
+    'cannot-open',
+    'cannot be opened',
+    'Check that the path exists and that this user may write there.',
+  ],
+  [CODES.SQLITE_NOTADB]: ['not-a-database', 'is not an SQLite database', 'Choose another path.'],
+}
+
+const reasonOf = (error: unknown): string | undefined => SAID[primaryCode(error) ?? 0]?.[0]
+
+export const isBusy = (error: unknown): boolean => reasonOf(error) === 'busy'
+
+/** These end the transaction as a whole, so every write in it failed. */
+export const endsTransaction = (error: unknown): boolean =>
+  ['busy', 'read-only', 'io', 'corrupt', 'disk-full'].includes(reasonOf(error) ?? '')
+
+/** A typed error for what the engine or the file system reported; errors of ours pass as they are. */
+export function engineError(error: unknown, path: string): unknown {
+  if (isPlimsollError(error)) return error
+  const said = SAID[primaryCode(error) ?? 0]
+  if (said === undefined) return error
+  const [reason, sentence, advice] = said
+  return new PlimsollError('store-unavailable', `The store ${path} ${sentence}.`, {
+    advice,
+    fields: { path, reason },
+    retryable: reason === 'busy',
+    cause: error,
+  })
+}
+
+/** node:sqlite reports `errcode`, libsql `rawCode` or a name, or only a sentence; the file system has codes of its own. */
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  if (typeof errcode === 'number') return errcode & 0xff
+  if (typeof rawCode === 'number') return rawCode & 0xff
+  if (typeof code === 'string') {
+    const named = Object.entries(CODES).find(([name]) => code === name || code.startsWith(`${name}_`))
+    if (named !== undefined) return named[1]
+    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return CODES.SQLITE_READONLY
+    if (['ENOSPC', 'EDQUOT'].includes(code)) return CODES.SQLITE_FULL
+    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'EEXIST', 'ELOOP'].includes(code)) return CODES.SQLITE_CANTOPEN
+  }
+  const opened = /Unable to open connection to local database .*: (\d+)/.exec(error.message)
+  return opened?.[1] === undefined ? undefined : Number(opened[1]) & 0xff
 }

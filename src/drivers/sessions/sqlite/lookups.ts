@@ -1,61 +1,45 @@
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { Stored } from '../../crypto/seal.ts'
-import { firstHolders, foundEpochs, uncached, type EpochRow } from '../epoch-rows.ts'
-import { int, text } from '../rows.ts'
-import { ensureTenant, jsonList, recordOf, tenantId, type Context } from './context.ts'
-import type { SqliteDatabase } from './database.ts'
-import { entriesOf } from './entries.ts'
-import { append } from './log.ts'
+import { firstHolders, foundEpochs, uncached, type EpochRow, int, text } from '../rows.ts'
+import { ensureTenant, recordOf, tenantId, type Context, append, entryOf, headOf, RECORD } from './log.ts'
+import { type SqliteDatabase, asBytes } from './database.ts'
 
-/** One indexed query, where there is something to find; bodies come from the cache, or from a second query by row id. */
+/** One indexed query; bodies come from the cache, or from a second query by row id. */
 export function findEpochs(
   db: SqliteDatabase,
   context: Context,
-  tenantName: string,
+  tenant: string,
   chainHashes: readonly string[],
 ): FoundEpoch[] {
-  const tenant = tenantId(db, context, tenantName)
-  if (tenant === undefined || chainHashes.length === 0) return []
-  context.cache.refresh(db)
-  const asked = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenantName, hash))
-  const covers = context.cache.covers.among(db, tenant, asked)
-  if (covers.length === 0) return []
+  const covers = [...new Set(chainHashes)].map((hash) => context.seal.blind(tenant, hash))
   const rows = db.all(
-    `SELECT e.record, e.epoch, s.name AS session, r.version,
-       (SELECT json_group_array(us.name) FROM undos u JOIN sessions us ON us.id = u.session
-        WHERE u.tenant = e.tenant AND u.epoch = e.epoch) AS undone
+    `SELECT e.record, ${asBytes('e.epoch')} AS epoch, ${asBytes('s.name')} AS session, r.version,
+       CAST((SELECT json_group_array(us.name) FROM undos u JOIN sessions us ON us.id = u.session
+             WHERE u.tenant = e.tenant AND u.epoch = e.epoch) AS BLOB) AS undone
      FROM json_each(?) h CROSS JOIN epochs e ON e.tenant = ? AND e.cover = h.value
      JOIN sessions s ON s.id = e.session JOIN records r ON r.id = e.record
      ORDER BY h.key, e.record`,
-    jsonList(covers),
-    tenant,
+    JSON.stringify(covers),
+    tenantId(db, tenant),
   )
   const found = rows.map((row) => ({ row, undone: JSON.parse(text(row, 'undone')) as string[] }))
-  return load(db, context, tenantName, firstHolders(found))
+  return load(db, context, tenant, firstHolders(found))
 }
 
 function load(db: SqliteDatabase, context: Context, tenant: string, rows: readonly EpochRow[]): FoundEpoch[] {
-  const missing = uncached(context.epochs, rows)
   const loaded = new Map<number, Epoch>()
-  const bodies =
-    missing.size === 0
-      ? []
-      : db.all(
-          'SELECT id, body, sum FROM records WHERE id IN (SELECT value FROM json_each(?))',
-          jsonList([...missing.keys()]),
-        )
-  for (const row of bodies) {
-    const id = int(row, 'id')
-    const record = recordOf(context, tenant, row, missing.get(id)!)
+  for (const [id, { session }] of uncached(context.epochs, rows)) {
+    const row = db.all(`SELECT ${RECORD} FROM records r WHERE id = ?`, id)[0]
+    const record = row === undefined ? undefined : recordOf(context, tenant, row, session)
     if (record?.type !== 'epoch') continue
     loaded.set(id, record)
-    context.epochs.set(id, record, (row['body'] as Stored).length)
+    context.epochs.set(id, record, (row!['body'] as Stored).length)
   }
   return foundEpochs(context.epochs, rows, loaded)
 }
 
-/** Runs inside a write transaction, so nobody else can be between the look and the append. */
+/** Runs inside a write transaction, so no other process can be between the look and the append. */
 export function claimEpoch(
   db: SqliteDatabase,
   context: Context,
@@ -63,70 +47,65 @@ export function claimEpoch(
   session: string,
   epoch: Epoch,
 ): FoundEpoch {
-  const tenant = ensureTenant(db, context, tenantName)
-  const cover = context.seal.blind(tenantName, epoch.cover)
-  const id = context.seal.blind(tenantName, epoch.id)
-  const replaces = context.seal.blind(tenantName, epoch.replaces ?? '')
-  const winner = db.all(
-    // What came after the one that is gone beyond; a copy of it in a later session is no newer.
-    `SELECT epoch FROM epochs e WHERE tenant = ? AND cover = ? AND (epoch = ? OR NOT EXISTS
-       (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
-       AND (SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = e.epoch) >
-         COALESCE((SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = ?), -1)
-     ORDER BY epoch = ?, record LIMIT 1`,
-    tenant,
-    cover,
-    id,
-    replaces,
-    id,
-  )[0]
-  if (winner === undefined) {
-    append(db, context, tenantName, session, entriesOf([epoch]))
-    return { session, epoch, undoneIn: [] }
-  }
-  const found = findEpochs(db, context, tenantName, [epoch.cover]).find(
-    (candidate) => context.seal.blind(tenantName, candidate.epoch.id) === text(winner, 'epoch'),
+  const tenant = ensureTenant(db, tenantName)
+  const { seal, clock } = context
+  const [cover, id, replaces] = [epoch.cover, epoch.id, epoch.replaces ?? ''].map((key) => seal.blind(tenantName, key))
+  const adopt = (one: Epoch): number =>
+    append(db, context, tenantName, session, [entryOf(context, tenantName, one)], { now: clock.now() })
+  const winner = text(
+    db.all(
+      // What came after the one that is gone beyond; a copy of it in a later session is no newer.
+      `SELECT ${asBytes('epoch')} AS epoch FROM epochs e WHERE tenant = ? AND cover = ? AND (epoch = ? OR NOT EXISTS
+         (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
+         AND (SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = e.epoch) >
+           COALESCE((SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = ?), -1)
+       ORDER BY e.epoch = ?, record LIMIT 1`,
+      tenant,
+      cover!,
+      id!,
+      replaces!,
+      id!,
+    )[0],
+    'epoch',
   )
-  // The winner's record is damaged: the claim goes through, so that the session is not stuck behind bytes nobody can read.
+  const found = findEpochs(db, context, tenantName, [epoch.cover]).find(
+    (candidate) => seal.blind(tenantName, candidate.epoch.id) === winner,
+  )
+  // Where the winner's record is damaged the claim goes through too, so that the session is not stuck behind bytes that cannot be read.
   if (found === undefined) {
-    append(db, context, tenantName, session, entriesOf([epoch]))
+    adopt(epoch)
     return { session, epoch, undoneIn: [] }
   }
   const holds = db.all(
     `SELECT 1 FROM epochs e JOIN sessions s ON s.id = e.session
      WHERE e.tenant = ? AND e.cover = ? AND e.epoch = ? AND s.name = ? LIMIT 1`,
     tenant,
-    cover,
-    text(winner, 'epoch'),
+    cover!,
+    winner,
     session,
   )
-  if (holds.length === 0) append(db, context, tenantName, session, entriesOf([found.epoch]))
+  if (holds.length === 0) adopt(found.epoch)
   return found
 }
 
 export function findEdits(
   db: SqliteDatabase,
   context: Context,
-  tenantName: string,
+  tenant: string,
   keys: readonly string[],
 ): FirstSendEdit[] {
-  const tenant = tenantId(db, context, tenantName)
-  if (tenant === undefined || keys.length === 0) return []
-  context.cache.refresh(db)
-  const asked = [...new Set(keys)].map((key) => context.seal.blind(tenantName, key))
-  const blind = context.cache.editKeys.among(db, tenant, asked)
-  if (blind.length === 0) return []
+  const blind = [...new Set(keys)].map((key) => context.seal.blind(tenant, key))
   const rows = db.all(
-    `SELECT e.key, r.version, r.body, r.sum, s.name AS session FROM json_each(?) k
+    `SELECT ${asBytes('e.key')} AS key, ${RECORD}, ${asBytes('s.name')} AS session FROM json_each(?) k
      CROSS JOIN edits e ON e.tenant = ? AND e.key = k.value
      JOIN records r ON r.id = e.record JOIN sessions s ON s.id = e.session ORDER BY k.key, e.record`,
-    jsonList(blind),
-    tenant,
+    JSON.stringify(blind),
+    tenantId(db, tenant),
   )
   const first = new Map<string, FirstSendEdit>()
   for (const row of rows) {
     if (first.has(text(row, 'key'))) continue
-    const record = recordOf(context, tenantName, row, { session: text(row, 'session'), version: int(row, 'version') })
+    const record = recordOf(context, tenant, row, text(row, 'session'))
     if (record?.type === 'edit') first.set(text(row, 'key'), record)
   }
   return [...first.values()]
@@ -134,22 +113,21 @@ export function findEdits(
 
 export function seen(
   db: SqliteDatabase,
-  context: Context,
+  { seal }: Context,
   tenantName: string,
   identities: readonly string[],
   session: string | undefined,
 ): ReadonlySet<string> {
-  const tenant = tenantId(db, context, tenantName)
-  if (tenant === undefined || identities.length === 0) return new Set()
-  const blind = identities.map((identity) => context.seal.blind(tenantName, identity))
+  const blind = identities.map((identity) => seal.blind(tenantName, identity))
+  const tenant = tenantId(db, tenantName)
+  const within = session === undefined ? null : headOf(db, tenant, session).id
   const rows = db.all(
-    `SELECT k.key AS position FROM json_each(?) k WHERE EXISTS (SELECT 1 FROM items i WHERE i.tenant = ? AND i.identity = k.value
-       AND (? IS NULL OR i.session = (SELECT id FROM sessions WHERE tenant = ? AND name = ?)))`,
-    jsonList(blind),
+    `SELECT k.key AS position FROM json_each(?) k WHERE EXISTS
+       (SELECT 1 FROM items i WHERE i.tenant = ? AND i.identity = k.value AND (? IS NULL OR i.session = ?))`,
+    JSON.stringify(blind),
     tenant,
-    session ?? null,
-    tenant,
-    session ?? null,
+    within,
+    within,
   )
   return new Set(rows.map((row) => identities[int(row, 'position')] ?? ''))
 }

@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { MigrationReport } from '../../../ports/store-maintenance.ts'
-import type { SqliteDatabase } from './database.ts'
+import { type Seal, sealMismatch } from '../../crypto/seal.ts'
+import { text } from '../rows.ts'
+import { asBytes, engineError, isBusy, openDatabase, type SqliteDatabase } from './database.ts'
 
 interface Migration {
   readonly name: string
@@ -81,7 +84,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length
 const schemaVersion = (db: SqliteDatabase): number => Number(db.all('PRAGMA user_version')[0]?.['user_version'] ?? 0)
 
 /** Each step and its number land in one transaction: a kill leaves the version before or the version after. */
-export function migrate(db: SqliteDatabase): MigrationReport {
+function migrate(db: SqliteDatabase): MigrationReport {
   const from = schemaVersion(db)
   if (from > SCHEMA_VERSION) {
     throw new PlimsollError(
@@ -112,4 +115,57 @@ export function migrate(db: SqliteDatabase): MigrationReport {
     }
   }
   return { from, to: SCHEMA_VERSION, applied }
+}
+
+/*
+ * synchronous=NORMAL: a commit does not wait for the disk with the whole process. The write queue flushes the log from another thread
+ * before it acknowledges, so an acknowledged record survives power loss all the same. secure_delete: what retention removed is
+ * overwritten, not only unlinked.
+ * wal_autocheckpoint: pages that change with every append are copied back once for sixteen megabytes of them, not for four.
+ * busy_timeout is 0, since the engine would wait with the whole process: reads and writes try again instead.
+ */
+const PRAGMAS = `PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF;
+  PRAGMA wal_autocheckpoint = 4000;`
+/** Opening may meet another process that is making the tables or recovering the log after a crash. */
+const OPENING_TIMEOUT_MS = 10_000
+const AGAIN_MS = 10
+
+export interface Connection {
+  readonly db: SqliteDatabase
+  readonly migrated: MigrationReport
+}
+
+export async function connect(path: string, seal: Seal): Promise<Connection> {
+  const deadline = performance.now() + OPENING_TIMEOUT_MS
+  for (;;) {
+    const db = openDatabase(path)
+    try {
+      return { db, migrated: setUp(db, path, seal) }
+    } catch (error) {
+      db.close()
+      if (!isBusy(error) || performance.now() > deadline) throw engineError(error, path)
+    }
+    await delay(AGAIN_MS * (0.5 + Math.random()))
+  }
+}
+
+function setUp(db: SqliteDatabase, path: string, seal: Seal): MigrationReport {
+  db.exec('PRAGMA busy_timeout = 0')
+  const mode = text(db.all('PRAGMA journal_mode = WAL')[0], 'journal_mode')
+  if (mode !== 'wal') {
+    throw new PlimsollError('bad-config', `The store ${path} cannot use a write-ahead log (it says ${mode}).`, {
+      advice: 'Put it on a local file system.',
+    })
+  }
+  const migrated = migrate(db)
+  checkSeal(db, seal, path)
+  db.exec(PRAGMAS)
+  return migrated
+}
+
+function checkSeal(db: SqliteDatabase, seal: Seal, path: string): void {
+  const read = (): string => text(db.all(`SELECT ${asBytes('value')} AS seal FROM meta WHERE key = 'seal'`)[0], 'seal')
+  if (read() === '') db.run("INSERT OR IGNORE INTO meta (key, value) VALUES ('seal', ?)", seal.fingerprint)
+  const stored = read()
+  if (stored !== seal.fingerprint) throw sealMismatch(path, stored, seal)
 }

@@ -1,249 +1,150 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Durable } from '../../../ports/session-store.ts'
-import type { SqliteDatabase } from './database.ts'
-import { endsTransaction, isBusy } from './engine-errors.ts'
-
-/**
- * When a write is acknowledged. `flushed`: on disk. `soon`: committed, so it survives a kill, and on disk a moment later. `batched`: the same,
- * and it may wait for others. `passing`: committed; worth nothing after a power cut.
- */
-export type Durability = Durable | 'passing'
+import { open as openFile, type FileHandle } from 'node:fs/promises'
+import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
+import { endsTransaction, engineError, isBusy, type SqliteDatabase } from './database.ts'
 
 interface Job {
-  readonly durability: Durability
+  readonly isFlushed: boolean
   run(db: SqliteDatabase): unknown
   resolve(value: unknown): void
   reject(error: unknown): void
 }
 
-export interface WriteQueueOptions {
-  /** How long a write waits for other processes before it fails. */
-  readonly lockTimeoutMs: number
-  readonly explain: (error: unknown) => unknown
-  /** Resolves when what was committed is on disk. */
-  readonly flushed: () => Promise<void>
-  /** Something was taken back: what was remembered of it is wrong. */
-  readonly onRollback: () => void
-  /** A transaction has begun: from here on nobody else writes. */
-  readonly onBegin: (db: SqliteDatabase) => void
-  readonly onCommit: () => void
-  /** What was acknowledged before it was on disk is there now, or cannot be. */
-  readonly onFlushed: () => void
+/** Tells who asked for a write what became of it. */
+interface Outcome {
+  readonly job: Job
+  tell(): void
 }
 
 export interface WriteQueue {
-  /** Runs `job` in a transaction; resolves after the commit, when it is as durable as was asked. @default 'flushed' */
-  readonly write: <T>(job: (db: SqliteDatabase) => T, durability?: Durability) => Promise<T>
-  /** Resolves when everything that was asked for is written or failed. Rejects when something acknowledged is not on disk. */
-  readonly idle: () => Promise<void>
-  /** Nothing is being written or waits for it. */
-  readonly isIdle: () => boolean
-  /** Something acknowledged is not on disk yet. */
-  readonly isOwed: () => boolean
-  /** Puts on disk whatever was committed, by this connection or another. */
-  readonly flushNow: () => void
+  /**
+   * Runs `job` in a transaction, which may take it back and run it again. Resolves after the commit: when it is on disk, or with `flushed: false`
+   * at once, and it is on disk a moment later.
+   */
+  write<T>(job: (db: SqliteDatabase) => T, options?: { readonly flushed?: boolean }): Promise<T>
+  /** Resolves when all that was asked for is written and on disk. Rejects when something that was acknowledged cannot be put there. */
+  close(): Promise<void>
 }
 
-// A transaction holds the lock of the whole file; a bound keeps other processes from waiting for one long batch.
-const MAX_BATCH = 64
-/** And no request of this process gets its turn meanwhile. */
+/** A transaction holds the lock of the whole file, and no request of this process gets its turn: what is left goes into the next one. */
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
-/** `soon` and `batched`. One flush for all that was committed meanwhile. */
+/** One flush for all that was committed meanwhile and that nobody waits for. */
 const SOON_MS = 50
-/**
- * `batched`. As many share a transaction as come within this time after the last one; the first after a pause does not wait. Shorter than
- * any agent takes to ask again: its next request would have to wait for this.
- */
-export const GATHER_MS = 4
 
-/**
- * Writes that arrive together share a commit; each keeps its own savepoint, and one that fails takes nothing else along. A flush to
- * disk costs far more than the rows in it: it runs beside the process, and all commits before it share it.
- */
-export function writeQueue(open: () => SqliteDatabase, options: WriteQueueOptions): WriteQueue {
-  const { lockTimeoutMs, explain, flushed, onRollback, onBegin, onCommit, onFlushed } = options
+/** Writes of one turn of the event loop share a transaction; each has its own savepoint, and one that fails takes nothing else along. */
+export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lockTimeoutMs: number): WriteQueue {
   const waiting: Job[] = []
+  const log = logFile(path)
   let running: Promise<void> | undefined
-  const flushing = new Set<Promise<void>>()
   let soon: NodeJS.Timeout | undefined
-  /** Why what was acknowledged before its flush is not on disk yet. */
-  let owed: { readonly cause: unknown } | undefined
-  let committedAt = -Infinity
-  /** Ends the time that others have to join. */
-  let hurry: (() => void) | undefined
-
-  /** Who waits until all is written. */
-  let idling = 0
-
-  const mayWait = (): boolean =>
-    idling === 0 && waiting.length < MAX_BATCH && waiting.every(({ durability }) => durability === 'batched')
-
-  async function gather(): Promise<void> {
-    const ms = committedAt + GATHER_MS - performance.now()
-    if (ms <= 0 || !mayWait()) return
-    let timer: NodeJS.Timeout | undefined
-    await new Promise<void>((resolve) => {
-      hurry = resolve
-      timer = setTimeout(resolve, ms)
-    })
-    clearTimeout(timer)
-    hurry = undefined
-  }
+  /** Something acknowledged is not on disk yet. */
+  let isOwed = false
 
   async function drain(): Promise<void> {
-    // Whatever else this turn of the event loop brings goes into the same transaction.
-    await new Promise((resolve) => setImmediate(resolve))
     while (waiting.length > 0) {
-      await gather()
-      const batch = waiting.splice(0, MAX_BATCH)
+      await nextTick()
+      const batch = waiting.splice(0)
       try {
-        const deadline = performance.now() + lockTimeoutMs
-        // No await between BEGIN and COMMIT: a second handle in this process would wait for a lock that cannot be given back.
-        for (let wait = FIRST_WAIT_MS; !attempt(open(), batch, deadline); wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-          // Jitter keeps processes that failed together from trying together.
-          await delay(wait * (0.5 + Math.random()))
-        }
+        const outcomes = await commit(batch)
+        waiting.unshift(...batch.slice(outcomes.length))
+        acknowledge(outcomes)
       } catch (error) {
-        for (const job of batch) job.reject(explain(error))
+        for (const job of batch) job.reject(engineError(error, path))
       }
-      // Requests get their turn between two batches.
-      if (waiting.length > 0) await new Promise((resolve) => setImmediate(resolve))
     }
     running = undefined
   }
 
-  return {
-    write: (run, durability = 'flushed') =>
-      new Promise((resolve, reject) => {
-        waiting.push({ run, durability, resolve: resolve as (value: unknown) => void, reject })
-        running ??= drain()
-        if (hurry !== undefined && !mayWait()) hurry()
-      }),
-    async idle() {
-      idling++
-      hurry?.()
-      await running
-      idling--
-      if (soon !== undefined || owed !== undefined) flushSoon()
-      await Promise.all(flushing)
-      if (owed !== undefined) throw explain(owed.cause)
-    },
-    isIdle: () => running === undefined,
-    isOwed: () => soon !== undefined || flushing.size > 0,
-    flushNow: flushSoon,
-  }
-
-  /** False when another process holds the lock: waiting inside the engine would hold up every request of this one. */
-  function attempt(db: SqliteDatabase, batch: Job[], deadline: number): boolean {
-    // Hardly a job ever fails: each gets a savepoint of its own only after one did.
-    for (const isCareful of [false, true]) {
+  async function commit(batch: readonly Job[]): Promise<readonly Outcome[]> {
+    const deadline = performance.now() + lockTimeoutMs
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {
-        db.run('BEGIN IMMEDIATE')
+        return transact(await open(), batch)
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
-        return false
       }
-      const outcomes = runAll(db, batch, isCareful)
-      if (outcomes === undefined) continue
-      settleAll(outcomes)
-      return true
+      // Another process writes. Jitter keeps those that failed together from trying together.
+      await delay(wait * (0.5 + Math.random()))
     }
-    return true
   }
 
-  /** All in one transaction; undefined when one failed, and nothing of it stands. */
-  function runAll(db: SqliteDatabase, batch: Job[], isCareful: boolean): readonly Outcome[] | undefined {
-    const outcomes: Outcome[] = []
-    const startedAt = performance.now()
+  /** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
+  function transact(db: SqliteDatabase, batch: readonly Job[]): readonly Outcome[] {
+    db.run('BEGIN IMMEDIATE')
     try {
-      onBegin(db)
-      for (let done = 0; done < batch.length; done++) {
-        // What is left goes into the next transaction.
-        if (done > 0 && performance.now() - startedAt > SLICE_MS) {
-          waiting.unshift(...batch.splice(done))
-          break
-        }
-        const job = batch[done]!
-        outcomes.push(isCareful ? runCarefully(db, job) : resolved(job, job.run(db)))
+      const until = performance.now() + SLICE_MS
+      const outcomes: Outcome[] = []
+      for (const job of batch) {
+        if (outcomes.length > 0 && performance.now() > until) break
+        outcomes.push({ job, tell: attempt(db, job) })
       }
       db.run('COMMIT')
-      onCommit()
-      committedAt = performance.now()
+      return outcomes
     } catch (error) {
       rollback(db)
-      onRollback()
-      if (isCareful || batch.length === 1 || endsTransaction(error)) throw error
-      return undefined
+      throw error
     }
-    return outcomes
   }
 
-  function runCarefully(db: SqliteDatabase, job: Job): Outcome {
+  function attempt(db: SqliteDatabase, job: Job): () => void {
     db.run('SAVEPOINT job')
-    let outcome: Outcome
     try {
-      outcome = resolved(job, job.run(db))
+      const value = job.run(db)
+      db.run('RELEASE job')
+      return () => job.resolve(value)
     } catch (error) {
       if (endsTransaction(error)) throw error
       db.run('ROLLBACK TO job')
-      onRollback()
-      outcome = { job, error: explain(error) }
+      db.run('RELEASE job')
+      return () => job.reject(engineError(error, path))
     }
-    db.run('RELEASE job')
-    return outcome
   }
 
-  function settleAll(outcomes: readonly Outcome[]): void {
-    const durable: Outcome[] = []
-    let isOwed = false
-    for (const outcome of outcomes) {
-      const { durability } = outcome.job
-      if (durability === 'flushed') durable.push(outcome)
-      else settle(outcome)
-      isOwed ||= durability !== 'passing'
-    }
-    if (durable.length > 0) return flush(durable)
-    if (isOwed) soon ??= setTimeout(flushSoon, SOON_MS)
+  function acknowledge(outcomes: readonly Outcome[]): void {
+    isOwed = true
+    const patient = outcomes.filter(({ job }) => job.isFlushed)
+    for (const outcome of outcomes) if (!outcome.job.isFlushed) outcome.tell()
+    if (patient.length === 0) return void (soon ??= setTimeout(() => flush().catch(warn), SOON_MS))
+    flush().then(
+      () => patient.forEach(({ tell }) => tell()),
+      (error: unknown) => patient.forEach(({ job }) => job.reject(engineError(error, path))),
+    )
   }
 
-  function flushSoon(): void {
-    flush([])
-  }
-
-  /** Takes along everything that was committed before. */
-  function flush(durable: readonly Outcome[]): void {
+  /** Everything that was committed before. */
+  async function flush(): Promise<void> {
     clearTimeout(soon)
     soon = undefined
-    const done = flushed().then(
-      () => {
-        owed = undefined
-        durable.forEach(settle)
-      },
-      (error: unknown) => {
-        owed = { cause: error }
-        for (const { job } of durable) job.reject(explain(error))
-        // Nobody waits for it; whoever writes next and waits is told the same.
-        if (durable.length === 0)
-          process.emitWarning(`Plimsoll: a flush of the store failed: ${(error as Error).message}`)
-      },
-    )
-    flushing.add(done)
-    void done.finally(() => {
-      flushing.delete(done)
-      onFlushed()
-    })
+    isOwed = false
+    try {
+      await log.flushed()
+    } catch (error) {
+      isOwed = true
+      throw error
+    }
   }
-}
 
-type Outcome = { readonly job: Job; readonly value: unknown } | { readonly job: Job; readonly error: unknown }
-
-const resolved = (job: Job, value: unknown): Outcome => ({ job, value })
-
-function settle(outcome: Outcome): void {
-  if ('error' in outcome) outcome.job.reject(outcome.error)
-  else outcome.job.resolve(outcome.value)
+  return {
+    write: (run, { flushed = true } = {}) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ run, isFlushed: flushed, resolve: resolve as (value: unknown) => void, reject })
+        running ??= drain()
+      }),
+    async close() {
+      await running
+      try {
+        // One that is under way may fail, and then something is owed again.
+        await log.settled()
+        if (isOwed) await flush()
+      } catch (error) {
+        throw engineError(error, path)
+      } finally {
+        clearTimeout(soon)
+        await log.close()
+      }
+    },
+  }
 }
 
 /** The engine may have rolled back already; then there is nothing left to do. */
@@ -254,3 +155,44 @@ function rollback(db: SqliteDatabase): void {
     // No transaction is open.
   }
 }
+
+const warn = (error: unknown): void =>
+  process.emitWarning(`Plimsoll: a flush of the store failed: ${(error as Error).message}`)
+
+/**
+ * Puts the write-ahead log on disk from a thread of Node's pool, so that a slow disk holds up those who wait for it and nobody else. The log
+ * takes no locks, so a second handle on it is safe; it stays the same file for as long as the connection is open.
+ */
+function logFile(path: string) {
+  let file: FileHandle | undefined
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+
+  async function flush(): Promise<void> {
+    file ??= await openFile(`${path}-wal`, 'r+')
+    await file.datasync()
+  }
+
+  /** The one that runs may have begun before the commit: those who come meanwhile share the next. */
+  function flushed(): Promise<void> {
+    if (running !== undefined) {
+      next ??= running.catch(ignore).then(() => {
+        next = undefined
+        return flushed()
+      })
+      return next
+    }
+    running = flush().finally(() => (running = undefined))
+    return running
+  }
+
+  return {
+    flushed,
+    async settled(): Promise<void> {
+      while (running !== undefined) await (next ?? running).catch(ignore)
+    },
+    close: async (): Promise<void> => file?.close(),
+  }
+}
+
+const ignore = (): void => undefined

@@ -1,18 +1,13 @@
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/drivers/sessions/sqlite/database.ts'
 import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
-import { edit, epoch, item } from '../../src/testing/session-store/records.ts'
+import { edit, epoch, item, readAll } from '../../src/testing/session-store/records.ts'
 import { withFolder } from './support/temporary.ts'
+import { startWorker } from './support/worker-process.ts'
 
 const T = 'tenant'
-
-/** Who writes, and after how many writes a thread does. */
-const WRITERS = [
-  ['the process itself writes', Infinity],
-  ['a thread writes', 0],
-] as const
 
 function wordsIn(path: string): number {
   const db = openDatabase(path)
@@ -23,11 +18,11 @@ function wordsIn(path: string): number {
   }
 }
 
-describe.each(WRITERS)('words of the search, where %s', (_, threadAfter) => {
+describe('words of the search', () => {
   it('wait until somebody looks for them, and are found by another process then', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path, threadAfter }), sqliteStore({ path, threadAfter })]
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
       await first.append(T, 's', [item('a', 'a narwhal'), item('b', 'a walrus')])
       expect(wordsIn(path)).toBe(0)
       expect((await second.search(T, 'narwhal')).map(({ version }) => version)).toEqual([1])
@@ -41,7 +36,7 @@ describe.each(WRITERS)('words of the search, where %s', (_, threadAfter) => {
   it('take as many slices as a long log needs, and none for sessions that went before', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const store = sqliteStore({ path, threadAfter })
+      const store = sqliteStore({ path })
       const long = Array.from({ length: 400 }, (_, n) => item(`i${n}`, `number${n} ${'filler words here '.repeat(60)}`))
       await store.append(T, 'gone', [item('x', 'numberless')])
       await store.append(T, 's', long)
@@ -54,7 +49,7 @@ describe.each(WRITERS)('words of the search, where %s', (_, threadAfter) => {
     }))
 })
 
-describe.each(WRITERS)('a record that stands in the way of the search, where %s', (_, threadAfter) => {
+describe('a record that stands in the way of the search', () => {
   const changed = (path: string, sql: string): void => {
     const db = openDatabase(path)
     db.exec(sql)
@@ -64,7 +59,7 @@ describe.each(WRITERS)('a record that stands in the way of the search, where %s'
   it('is one whose words an older package has put in already', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const store = sqliteStore({ path, threadAfter })
+      const store = sqliteStore({ path })
       await store.append(T, 's', [item('a', 'a narwhal'), item('b', 'a walrus')])
       changed(path, "INSERT INTO words (rowid, tokens) SELECT id, 'something' FROM records LIMIT 1")
       expect(await store.search(T, 'narwhal')).toHaveLength(1)
@@ -76,7 +71,7 @@ describe.each(WRITERS)('a record that stands in the way of the search, where %s'
   it('is one of a newer package, and another tenant finds its own all the same', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const store = sqliteStore({ path, threadAfter })
+      const store = sqliteStore({ path })
       const newer = { ...item('a', 'a narwhal'), v: 999 } as unknown as ReturnType<typeof item>
       await store.append('other', 's', [newer])
       await store.append(T, 's', [item('b', 'a walrus')])
@@ -85,10 +80,10 @@ describe.each(WRITERS)('a record that stands in the way of the search, where %s'
     }))
 })
 
-describe.each(WRITERS)('what was read before, where %s', (_, threadAfter) => {
+describe('what was read before', () => {
   it('belongs to one tenant and key, whatever characters they have', () =>
     withFolder(async (folder) => {
-      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter })
+      const store = sqliteStore({ path: join(folder, 'store.db') })
       await store.setValue('a\nb', 'c', 'secret')
       expect(await store.getValue('a', 'b\nc')).toBeUndefined()
       expect(await store.setValue('a', 'b\nc', 'mine', true)).toBe('mine')
@@ -99,7 +94,7 @@ describe.each(WRITERS)('what was read before, where %s', (_, threadAfter) => {
   it('is read again once another process has written', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path, threadAfter }), sqliteStore({ path, threadAfter })]
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
       await first.append(T, 's', [item('a')])
       await first.setValue(T, 'k', 'one')
       expect([await first.version(T, 's'), await first.getValue(T, 'k'), await first.getValue(T, 'none')]).toEqual([
@@ -124,13 +119,8 @@ describe.each(WRITERS)('what was read before, where %s', (_, threadAfter) => {
   it('says of epochs and edits that nobody wrote them until somebody does, here or in another process', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path, threadAfter }), sqliteStore({ path, threadAfter })]
+      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
       const found = async (): Promise<readonly [readonly string[], readonly string[]]> => {
-        // Often enough that it stops asking the database.
-        for (let times = 0; times < 20; times++) {
-          await first.findEpochs(T, ['c1', 'c2'])
-          await first.findEdits(T, ['k1', 'k2'])
-        }
         const epochs = await first.findEpochs(T, ['c1', 'c2'])
         const edits = await first.findEdits(T, ['k1', 'k2'])
         return [epochs.map((one) => one.epoch.id), edits.map(({ key }) => key)]
@@ -155,7 +145,7 @@ describe.each(WRITERS)('what was read before, where %s', (_, threadAfter) => {
 
   it('says of a session that it is not there until it is', () =>
     withFolder(async (folder) => {
-      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter })
+      const store = sqliteStore({ path: join(folder, 'store.db') })
       await store.append(T, 's', [item('a'), item('b')])
       expect([await store.version(T, 'forked'), await store.version(T, 'new')]).toEqual([0, 0])
       await store.fork(T, 's', 'forked', 1)
@@ -166,7 +156,7 @@ describe.each(WRITERS)('what was read before, where %s', (_, threadAfter) => {
 
   it('is forgotten with a batch that was taken back', () =>
     withFolder(async (folder) => {
-      const store = sqliteStore({ path: join(folder, 'store.db'), threadAfter })
+      const store = sqliteStore({ path: join(folder, 'store.db') })
       const outcomes = await Promise.allSettled([
         store.append('new tenant', 's', [item('a')], 7),
         store.append('new tenant', 's', [item('b')]),
@@ -194,35 +184,77 @@ describe('a write that does not wait for the disk', () => {
       await second.close()
     }))
 
-  it('waits for others where nobody waits for it, and for no longer than somebody does', () =>
+  it('is not taken any more once the store closes, and what came before is written', () =>
+    withFolder(async (folder) => {
+      const store = sqliteStore({ path: join(folder, 'store.db') })
+      let isWritten = false
+      const written = store.append(T, 's', [item('a')], undefined, { durable: 'soon' }).then(() => (isWritten = true))
+      const closing = store.close()
+      await expect(store.append(T, 's', [item('b')])).rejects.toMatchObject({ code: 'closed' })
+      await store.close()
+      expect(isWritten).toBe(true)
+      await Promise.all([written, closing])
+    }))
+
+  it('survives another process that opens the file and closes it', () =>
     withFolder(async (folder) => {
       const path = join(folder, 'store.db')
-      const [first, second] = [sqliteStore({ path }), sqliteStore({ path })]
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-      try {
-        const batched = { durable: 'batched' } as const
-        const visible = async (): Promise<number> => {
-          for (let turns = 0; turns < 5; turns++) await turn()
-          return second.version(T, 's')
-        }
-        // The first after a pause is there at once.
-        expect(await first.append(T, 's', [item('a')], undefined, batched)).toBe(1)
-        const two = first.append(T, 's', [item('b')], undefined, batched)
-        expect(await visible()).toBe(1)
-        const three = first.append(T, 's', [item('c')], undefined, batched)
-        expect(await visible()).toBe(1)
-        await vi.advanceTimersByTimeAsync(4)
-        expect([await two, await three, await visible()]).toEqual([2, 3, 3])
-        const four = first.append(T, 's', [item('d')], undefined, batched)
-        expect(await visible()).toBe(3)
-        expect(await first.append(T, 's', [item('e')])).toBe(5)
-        expect(await four).toBe(4)
-        const last = first.append(T, 's', [item('f')], undefined, batched)
-        await first.close()
-        expect([await last, await second.version(T, 's')]).toEqual([6, 6])
-      } finally {
-        vi.useRealTimers()
+      const store = sqliteStore({ path })
+      for (let times = 1; times <= 3; times++) {
+        for (let n = 0; n < 100; n++)
+          await store.append(T, 's', [item(`i${times}.${n}`)], undefined, { durable: 'soon' })
+        const { code, errors } = await startWorker(new URL('support/look-worker.ts', import.meta.url), [path]).done
+        expect({ code, errors }).toEqual({ code: 0, errors: '' })
       }
-      await second.close()
+      await store.close()
+      const again = sqliteStore({ path })
+      expect(await readAll(again, T, 's')).toHaveLength(300)
+      expect(await again.check()).toEqual([])
+      await again.close()
+    }))
+})
+
+describe('a file that another process has locked', () => {
+  it('holds up who writes to it, and nothing else of this process', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const store = sqliteStore({ path })
+      await store.append(T, 's', [item('a')])
+      const other = openDatabase(path)
+      other.exec('BEGIN IMMEDIATE')
+      let isWritten = false
+      const written = store.append(T, 's', [item('b')]).then(() => (isWritten = true))
+      // Every turn comes: a driver that waits inside would never let this loop get to its end, since the lock is given back behind it.
+      for (let turns = 0; turns < 1_000; turns++) await turn()
+      expect(isWritten).toBe(false)
+      expect(await store.version(T, 's')).toBe(1)
+      other.exec('ROLLBACK')
+      await written
+      expect(await store.version(T, 's')).toBe(2)
+      other.close()
+      await store.close()
+    }))
+
+  it('is opened as soon as the other one is done, and fails with a sentence when that takes too long', () =>
+    withFolder(async (folder) => {
+      const path = join(folder, 'store.db')
+      const other = openDatabase(path)
+      other.exec('PRAGMA journal_mode = WAL; CREATE TABLE theirs (a); BEGIN IMMEDIATE')
+      const store = sqliteStore({ path })
+      const version = store.version(T, 's')
+      for (let turns = 0; turns < 100; turns++) await turn()
+      other.exec('ROLLBACK')
+      expect(await version).toBe(0)
+      other.exec('BEGIN IMMEDIATE')
+      const hasty = sqliteStore({ path, lockTimeoutMs: 1 })
+      await expect(hasty.append(T, 's', [item('a')])).rejects.toMatchObject({
+        code: 'store-unavailable',
+        fields: { reason: 'busy' },
+        retryable: true,
+      })
+      other.exec('ROLLBACK')
+      other.close()
+      await hasty.close()
+      await store.close()
     }))
 })
