@@ -24,7 +24,6 @@ import {
   tenantNames,
 } from '../rows.ts'
 import { connect, SCHEMA_VERSION, type Connection } from './schema.ts'
-import { reading } from '../../../cli/option-values.ts'
 import { tenantId, type Context, headOf, readPage, append, ensureTenant, entryOf, fork, RECORD, remove } from './log.ts'
 import { type SqliteDatabase, engineError, asBytes, isBusy } from './database.ts'
 import { findEdits, findEpochs, seen, claimEpoch } from './lookups.ts'
