@@ -7,6 +7,10 @@
 import { createPlimsoll } from '../src/index.ts'
 import { codecs } from '../src/formats/registry.ts'
 import type { Conversation } from '../src/core/conversation.ts'
+import { CLAUDE_CODE } from '../src/core/identity.ts'
+import { sha256Text } from '../src/drivers/crypto/sha256.ts'
+import { createMemo } from '../src/engine/memo/memo.ts'
+import type { GatewaySession } from '../src/engine/session/session.ts'
 import { incident } from './lib/incident.ts'
 import { installPeers } from './compare/install.ts'
 import { langchain, mastra, strands, type Peer } from './lib/peers.ts'
@@ -55,7 +59,8 @@ async function warmTimes(size: number, window: number | undefined): Promise<Warm
     JSON.stringify({ model: 'gpt-4.1', max_tokens: 1_000, messages: messages.slice(0, size + 2 * i) }),
   )
   const plimsoll = createPlimsoll({ store: 'memory:', ...(window !== undefined && { window }) })
-  const session = plimsoll.session({ id: `bench-${size}` })
+  const session = plimsoll.session({ id: `bench-${size}` }) as GatewaySession
+  const memo = createMemo({ hash: (text) => sha256Text(text, 'hex'), profile: CLAUDE_CODE })
   const whole: number[] = []
   const engine: number[] = []
   let conversation: Conversation | undefined
@@ -67,8 +72,9 @@ async function warmTimes(size: number, window: number | undefined): Promise<Warm
       continue
     }
     conversation = codec.incremental!.decode(body, conversation)
-    const decoded = conversation
-    const time = await timed(() => session.prepare({ format: codec.format, body, conversation: decoded }))
+    // As the gateway does: what it has read goes in as it is.
+    const read = { codec, text: body, conversation, links: memo.chain(conversation.items), targets: [] }
+    const time = await timed(() => session.prepareRead(read))
     // The first one meets items of another reading.
     if (i > APPENDS) engine.push(time)
   }

@@ -33,7 +33,6 @@ for (let turn = 1; turn <= BEFORE + REQUESTS; turn++) {
       format: 'anthropic-messages',
       body,
       targets: [{ model: 'claude-sonnet-4-5' }],
-      archive: 'meanwhile',
     })
     const prepared = performance.now()
     // As the gateway does: the request is on its way before anything else is done.

@@ -37,13 +37,6 @@ describe('rooms', () => {
     expect(parts.size).toBeLessThanOrEqual(MOST_COMPOSED)
   })
 
-  it('make no object with a getter for a request', () => {
-    // Each such object gets a shape of its own, and the shape holds on to the getter, and with it the request, until the next full collection.
-    const inLiteral = /^\s+get \w+\(\) \{$/m
-    const rooms = /^(?:engine|formats)\//
-    expect(sourceFiles().filter((file) => rooms.test(file) && inLiteral.test(sourceOf(file)))).toEqual([])
-  })
-
   it('keep nothing in the core between two calls', () => {
     const state = /^(?:export )?(?:let |const \w+(?:: [^=]+)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\))/m
     expect(sourceFiles().filter((file) => file.startsWith('core/') && state.test(sourceOf(file)))).toEqual([])

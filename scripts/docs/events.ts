@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { ERROR_CODES, PlimsollError, type ErrorCode } from '../../src/core/errors.ts'
 import { EVENT_MEANINGS } from '../../src/core/events.ts'
-import { statusOf } from '../../src/gateway/request/answer.ts'
+import { statusOf } from '../../src/gateway/answer.ts'
 import { code, page, table } from './markdown.ts'
 
 export function errorsPage(): string {

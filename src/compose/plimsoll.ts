@@ -1,4 +1,4 @@
-import { createSession, type Session, type SessionOptions } from '../engine/session/session.ts'
+import { createSession, type SessionOptions, type GatewaySession } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-import.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
 import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked.ts'
@@ -37,7 +37,7 @@ function compose(options: PlimsollOptions): Plimsoll {
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
   const open = openSessionsWithin(options.memoryBytes)
-  const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): Session => {
+  const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): GatewaySession => {
     const { tenant = 'local', id, agent = 'main' } = wanted
     const key = JSON.stringify([tenant, id, agent, policy ?? '', wanted.key ?? ''])
     const found = open.get(key) ?? createSession(live.depsFor(agent, policy), wanted)

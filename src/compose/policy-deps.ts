@@ -20,7 +20,9 @@ const sessionTokens = (policy: string, hard: number): Budget => ({
 function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
   if (window === undefined) return deps
   const { meter } = deps
-  return { ...deps, meter: { ...meter, limitOf: (target, ...rest) => meter.limitOf({ window, ...target }, ...rest) } }
+  const own: typeof meter.limitOf = (target, ...rest) =>
+    meter.limitOf({ ...target, window: target.window ?? window }, ...rest)
+  return { ...deps, meter: { ...meter, limitOf: own } }
 }
 
 /** A design's documented prices, for what is billed, reserved and reported under it. */

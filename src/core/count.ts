@@ -73,10 +73,8 @@ export function scaleCount(count: Count, factor: number, spread = 0): Count {
  * Whether everything that the provider will count stands in the request. Only then does its count say something about the tokenizer; any
  * other tells how full this conversation is.
  */
-export const showsWholePrompt = (
-  { settings, items }: Pick<Conversation, 'settings' | 'items'>,
-  anyHides: (items: readonly Item[]) => boolean = (all) => all.some(hidesContent),
-): boolean => settings.unseen === undefined && !anyHides(items)
+export const showsWholePrompt = ({ settings, items }: Pick<Conversation, 'settings' | 'items'>): boolean =>
+  settings.unseen === undefined && !items.some(hidesContent)
 
 /** A file by id or URL, and what a tool of the provider's found: the body names them and does not hold them. */
 export const hidesContent = ({ serverSide, media }: Pick<Item, 'serverSide' | 'media'>): boolean =>

@@ -39,7 +39,3 @@ export const grownBy = (text: string, splices: readonly Splice[]): number =>
     (sum, { start, end, text: own }) => sum + Buffer.byteLength(own) - Buffer.byteLength(text.slice(start, end)),
     0,
   )
-
-/** The same for the part of the text from a place on; all of them stand behind it. */
-export const splicesFrom = (from: number, splices: readonly Splice[]): Splice[] =>
-  splices.map(({ start, end, text }) => ({ start: start - from, end: end - from, text }))

@@ -19,6 +19,7 @@ import type { ShowReport } from './intake/types.ts'
 import type { Memo } from './memo/memo.ts'
 import type { Readers } from './readers/reader-tools.ts'
 import type { ReaderProvenance } from './readers/reader.ts'
+import { PlimsollError } from '../core/errors.ts'
 
 /** Everything the engine is given; `compose/open/engine.ts` puts it together. */
 export interface EngineDeps {
@@ -107,3 +108,12 @@ export type CountTokens = (request: {
   /** As it would be sent. */
   readonly body: string
 }) => Promise<number | undefined>
+
+/** @throws PlimsollError `unsupported` that lists the formats there are. */
+export function codecFor(deps: EngineDeps, format: string): Codec {
+  const codec = deps.codecs.get(format)
+  if (codec !== undefined) return codec
+  throw new PlimsollError('unsupported', `There is no codec for ${JSON.stringify(format)}.`, {
+    advice: `Known formats: ${[...deps.codecs.keys()].join(', ')}.`,
+  })
+}

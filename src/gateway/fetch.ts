@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { Answer } from './request/answer.ts'
-import type { Reply, Tap, Upstream, UpstreamAnswer } from './exchange-types.ts'
+import type { Answer } from './answer.ts'
+import type { Reply, Tap, Transport, UpstreamAnswer } from './types.ts'
 import type { Gateway } from './gateway.ts'
 import { unreadCall } from '../formats/endpoints.ts'
 import { SESSION_HEADER } from './identity.ts'
@@ -33,11 +33,11 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         path,
         header: (name) => request.headers.get(name) ?? undefined,
         body: new Uint8Array(await request.arrayBuffer()),
-        places: [{ endpoint: url.origin }],
+        upstreams: [{ endpoint: url.origin }],
         // A session that the program names is its own, the one that `plimsoll.session()` gives, whichever key pays.
         ...(request.headers.has(SESSION_HEADER) && { tenants: 'one' }),
       },
-      upstreamOf(request, signal, left.signal, url, upstream),
+      transportOf(request, signal, left.signal, url, upstream),
     )
     if (reply.kind === 'answer') return responseOf(reply.answer)
     await reply.settled
@@ -66,13 +66,13 @@ function warnOnce(warned: Set<string>, api: string | undefined, host: string): v
   )
 }
 
-function upstreamOf(
+function transportOf(
   request: Request,
   signal: AbortSignal | null,
   left: AbortSignal,
   url: URL,
   upstream: Fetch,
-): Upstream<Body> {
+): Transport<Body> {
   let isFirst = true
   return {
     async send({ path, body, headers: changes, foreign }) {

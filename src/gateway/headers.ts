@@ -53,7 +53,7 @@ const isAboutOrigins = (name: string): boolean =>
 export const goesToClient = (name: string, connection: ReadonlySet<string>): boolean =>
   !CONNECTION_ONLY.has(name) && !name.startsWith('x-plimsoll-') && !isAboutOrigins(name) && !connection.has(name)
 
-export interface ReportFacts {
+interface ReportFacts {
   readonly session: string
   readonly prepared: PreparedTurn
   readonly mode: 'apply' | 'observe'

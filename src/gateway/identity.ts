@@ -3,8 +3,9 @@ import type { Item } from '../core/item.ts'
 import { isRecord } from '../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../formats/endpoints.ts'
 import { tenantName } from '../drivers/crypto/tenant-name.ts'
-import { agentBase, sessionBase, type Kin } from './conversations/names.ts'
-import type { ResponseOwner } from './conversations/response-sessions.ts'
+import { randomBytes } from 'node:crypto'
+import { BoundedMap } from '../util/bounded-map.ts'
+import type { SessionStore } from '../ports/session-store.ts'
 
 export type { HeaderReader } from '../formats/endpoints.ts'
 
@@ -82,7 +83,7 @@ export interface UntoldSpeaker extends Kin {
   readonly names: keyof Speaker
 }
 
-export interface SpeakerClues {
+interface SpeakerClues {
   readonly header: HeaderReader
   /** The request's own members. */
   readonly fields: Readonly<Record<string, unknown>>
@@ -187,3 +188,56 @@ function beginningOf(items: readonly Item[], hash: Hash): string {
 /** The same item begins every request of a conversation. */
 const beginnings = new WeakMap<Item, string>()
 const NOBODY_SAID = ''
+
+/** What a conversation is kept under: where its name is looked for, and the name of the first that begins like it. */
+export interface Kin {
+  /** A session that the client named, or nothing. */
+  readonly scope: string
+  readonly base: string
+}
+
+/** The first session that begins with this, where its client names none. */
+const sessionBase = (beginning: string): string => `chain-${beginning}`
+/** The first agent that begins with this, in a session that its client named. */
+const agentBase = (beginning: string): string => `begin-${beginning.slice(0, 8)}`
+
+/** For one that begins alike and is another. */
+export const anotherName = (base: string): string => `${base}-${randomBytes(4).toString('hex')}`
+
+/** Whose a stored response is. */
+interface ResponseOwner {
+  readonly session: string
+  /** Absent in what was stored before agents were. */
+  readonly agent?: string
+}
+
+/** Whose stored responses are: a chained request shows only its newest items, and names the response before them. */
+export interface ResponseSessions {
+  find(tenant: string, responseId: string): Promise<ResponseOwner | undefined>
+  remember(tenant: string, responseId: string, owner: ResponseOwner): Promise<void>
+}
+
+const MOST_KNOWN = 10_000
+
+export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValue'>): ResponseSessions {
+  const known = new BoundedMap<string, ResponseOwner>(MOST_KNOWN)
+  const keyOf = (id: string): string => `response-session:${id.slice(0, 200)}`
+  return {
+    async find(tenant, id) {
+      const owner = known.get(`${tenant}\n${id}`)
+      if (owner !== undefined) return owner
+      const stored = await store.getValue(tenant, keyOf(id))
+      return stored === undefined ? undefined : ownerIn(stored)
+    },
+    async remember(tenant, id, owner) {
+      known.set(`${tenant}\n${id}`, owner)
+      await store.setValue(tenant, keyOf(id), JSON.stringify(owner), false, { session: owner.session })
+    },
+  }
+}
+
+/** Older entries are the name of the session alone. */
+function ownerIn(stored: string): ResponseOwner {
+  if (!stored.startsWith('{"session":')) return { session: stored }
+  return JSON.parse(stored) as ResponseOwner
+}

@@ -1,21 +1,19 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { PlimsollError } from '../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
 import type { Control } from './operate/control.ts'
-import { createDispatcher, type ConnectionOptions } from './upstream/dispatcher.ts'
+import { createDispatcher, type ConnectionOptions } from './upstream/upstream-call.ts'
 import type { Gateway } from './gateway.ts'
-import type { ProxyLine } from './operate/proxy-line.ts'
-import { drainable } from './http/drainable.ts'
-import { refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
+import { type ProxyLine, refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { fieldsOf, PROXY, type OptionsOf, type Upstreams } from '../settings/settings.ts'
 import { any, code, driver, group, type Schema } from '../settings/values.ts'
 import { upstreamTable } from './upstream/upstreams.ts'
 
-export type { ProxyLine } from './operate/proxy-line.ts'
+export type { ProxyLine } from './http/serve.ts'
 
 export interface ProxyOptions extends OptionsOf<typeof PROXY> {
   readonly upstreams: Upstreams
@@ -84,12 +82,12 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     get draining() {
       return draining
     },
-    ...(token !== undefined && { token }),
-    ...(operatorToken !== undefined && { operatorToken }),
-    ...(control !== undefined && { control }),
-    ...(control !== undefined && dashboard !== undefined && { dashboard }),
-    ...(sidecar !== undefined && { sidecar }),
-    ...(onRequest !== undefined && { onRequest }),
+    token,
+    operatorToken,
+    control,
+    dashboard: control === undefined ? undefined : dashboard,
+    sidecar,
+    onRequest,
   }
   const server = createServer({
     requestTimeout: requestTimeoutMs,
@@ -139,7 +137,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const [problem, advice] = REFUSED[cause.code ?? ''] ?? [cause.message, undefined]
       const message = `The proxy cannot listen on ${host}:${port}: ${problem}.`
-      reject(new PlimsollError('bad-config', message, { ...(advice !== undefined && { advice }), cause }))
+      reject(new PlimsollError('bad-config', message, { advice, cause }))
     })
     server.listen(port, host, resolve)
   })
@@ -150,4 +148,49 @@ const REFUSED: Readonly<Record<string, readonly [problem: string, advice: string
   EACCES: ['this user may not use the port', 'Choose a --port above 1023.'],
   EADDRNOTAVAIL: ['this machine does not have the address', 'Choose another --host.'],
   ENOTFOUND: ['the host name is not known', 'Choose another --host.'],
+}
+
+const SWEEP_MS = 25
+
+/**
+ * Lets a server end: no new connections, and those that are there as soon as they have nothing under way. Gives back the function that does
+ * so; it resolves when every connection is closed, with the number of those that had to be cut off. Called before the server listens.
+ */
+export function drainable(server: Server): (drainMs: number) => Promise<number> {
+  const busy = busyConnections(server)
+  return async (drainMs) => {
+    let cut = 0
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
+    const closeIdle = (): void => {
+      for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
+    }
+    closeIdle()
+    const sweep = setInterval(closeIdle, SWEEP_MS)
+    const timer = setTimeout(() => {
+      cut = [...busy.values()].filter((answers) => answers > 0).length
+      server.closeAllConnections()
+    }, drainMs)
+    await closed
+    clearInterval(sweep)
+    clearTimeout(timer)
+    return cut
+  }
+}
+
+/** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
+function busyConnections(server: Server): ReadonlyMap<Socket, number> {
+  const busy = new Map<Socket, number>()
+  server.on('connection', (socket: Socket) => {
+    busy.set(socket, 0)
+    socket.once('close', () => busy.delete(socket))
+  })
+  server.on('request', ({ socket }, response) => {
+    const count = (by: number): void => {
+      if (busy.has(socket)) busy.set(socket, busy.get(socket)! + by)
+    }
+    count(1)
+    response.once('close', () => count(-1))
+  })
+  return busy
 }

@@ -131,3 +131,6 @@ export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
     else newer.older = older
   }
 }
+
+/** One key for two names. Either may hold any character. */
+export const jointKey = (first: string, second: string): string => `${first.length} ${first}${second}`

@@ -1,5 +1,3 @@
-import { isOneLine, noteGrowth } from './grown-lists.ts'
-
 /**
  * Memory of lists that grow: of what was worked out for one, found again for a list that begins with the very same objects. Lists never
  * change once they are made. Nothing is held beyond the life of those objects.
@@ -23,10 +21,8 @@ export const createPrefixes = <Item extends object>(): Prefixes<Item> => ({
 
 function sharedItems<Item extends object>(a: readonly Item[], b: readonly Item[]): number {
   const most = Math.min(a.length, b.length)
-  if (a === b || isOneLine(a, b)) return most
-  let at = 0
+  let at = a === b ? most : 0
   while (at < most && a[at] === b[at]) at++
-  if (at === most && at > 0) noteGrowth(a.length <= b.length ? a : b, a.length <= b.length ? b : a)
   return at
 }
 
@@ -34,7 +30,7 @@ function sharedItems<Item extends object>(a: readonly Item[], b: readonly Item[]
 const LISTS_PER_ITEM = 4
 
 /** What was worked out for lists of items, found again for a list that begins as one of them does. */
-export interface PrefixMemo<Item, T> {
+interface PrefixMemo<Item, T> {
   /** The list that shares most with this one, and how much that is. */
   nearest(items: readonly Item[]): Near<Item, T> | undefined
   /** Takes the place of `near`, if this list grew from it. */

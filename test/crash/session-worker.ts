@@ -29,7 +29,6 @@ const prepare = (steps: number): Promise<PreparedTurn> =>
     format: 'anthropic-messages',
     body: bodyOf(steps),
     targets: [{ model: 'claude-sonnet-4-5', window: 7_000 }],
-    archive: 'meanwhile',
   })
 
 const digestOf = ({ text }: PreparedTurn): string => createHash('sha256').update(text).digest('hex')

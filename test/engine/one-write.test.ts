@@ -4,6 +4,7 @@ import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { createPlimsoll } from '../../src/compose/plimsoll.ts'
 import type { SessionStore } from '../../src/ports/session-store.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
+import { prepareReadAlong } from '../support/read-along.ts'
 
 const usage = { input: 1_000, cacheRead: 0, cacheWrite: 0, output: 40, reasoning: 0 }
 const LARGE = 70
@@ -11,7 +12,6 @@ const request = (steps: number) => ({
   format: 'anthropic-messages',
   body: JSON.stringify(toolLoop({ steps, resultLength: (step) => (step === LARGE ? 60_000 : 400) })),
   targets: [{ model: 'claude-sonnet-4-5', window: 8_000 }],
-  archive: 'meanwhile' as const,
 })
 
 /** A store that tells what was written, each entry one transaction. */
@@ -46,7 +46,7 @@ describe('writes of a request', () => {
     const { store, take, records } = watched()
     const session = createPlimsoll({ store }).session({ id: 's' })
     for (let steps = 1; steps <= 5; steps++) {
-      const { id, report } = await session.prepare(request(steps))
+      const { id, report } = await prepareReadAlong(session, request(steps))
       expect(report.untouched).toBe(true)
       expect(take()).toEqual([])
       await session.record({ turn: id, usage })
@@ -65,12 +65,12 @@ describe('writes of a request', () => {
     const counting: SessionStore = { ...store, version: async (...place) => (asked++, store.version(...place)) }
     const own = createPlimsoll({ store: counting }).session({ id: 's' })
     const other = createPlimsoll({ store }).session({ id: 's' })
-    const first = await own.prepare(request(1))
+    const first = await prepareReadAlong(own, request(1))
     const before = asked
     await own.record({ turn: first.id, usage })
     expect(asked).toBe(before)
-    const mine = await own.prepare(request(2))
-    const theirs = await other.prepare(request(3))
+    const mine = await prepareReadAlong(own, request(2))
+    const theirs = await prepareReadAlong(other, request(3))
     await other.record({ turn: theirs.id, usage: { ...usage, input: 2_000 } })
     await own.record({ turn: mine.id, usage: { ...usage, input: 3_000 } })
     const { spent, report } = await own.status()
@@ -85,7 +85,7 @@ describe('writes of a request', () => {
     const session = createPlimsoll({ store }).session({ id: 's' })
     const seen: string[][] = []
     for (let steps = 1; steps < LARGE; steps++) {
-      const { id, epoch, report } = await session.prepare(request(steps))
+      const { id, epoch, report } = await prepareReadAlong(session, request(steps))
       const writes = take()
       if (report.newEpoch !== undefined) expect(writes).toEqual(['claim', 'append'])
       else expect(writes).toEqual([])
@@ -99,7 +99,7 @@ describe('writes of a request', () => {
   it('what was decided is written before it leaves', async () => {
     const { store, take, records } = watched()
     const session = createPlimsoll({ store }).session({ id: 's' })
-    const { report } = await session.prepare(request(LARGE))
+    const { report } = await prepareReadAlong(session, request(LARGE))
     expect(report.shortened).toHaveLength(1)
     expect(take()).toContain('append')
     expect(records.some(({ type }) => type === 'edit')).toBe(true)
@@ -108,7 +108,7 @@ describe('writes of a request', () => {
   it('one that the provider refused is archived all the same', async () => {
     const { store, records } = watched()
     const session = createPlimsoll({ store }).session({ id: 's' })
-    const { id } = await session.prepare(request(2))
+    const { id } = await prepareReadAlong(session, request(2))
     await session.record({ turn: id, refused: true })
     expect(records.filter(({ type }) => type === 'item-seen')).toHaveLength(7)
   })
@@ -116,7 +116,7 @@ describe('writes of a request', () => {
   it('two at once on one session archive what they share once, whichever is answered first', async () => {
     const { store, records } = watched()
     const session = createPlimsoll({ store }).session({ id: 's' })
-    const [one, two] = [await session.prepare(request(2)), await session.prepare(request(3))]
+    const [one, two] = [await prepareReadAlong(session, request(2)), await prepareReadAlong(session, request(3))]
     await session.record({ turn: two.id, usage })
     await session.record({ turn: one.id, usage })
     const identities = records.flatMap((record) => (record.type === 'item-seen' ? [record.identity] : []))
@@ -129,7 +129,7 @@ describe('writes of a request', () => {
     const plimsoll = createPlimsoll({ store })
     const session = plimsoll.session({ id: 's' })
     for (let steps = 1; steps <= 20; steps++) {
-      const { id } = await session.prepare(request(steps))
+      const { id } = await prepareReadAlong(session, request(steps))
       await session.record({ turn: id, usage: { ...usage, input: 150 * steps } })
     }
     expect(take().filter((write) => write === 'set calibration')).toEqual([])

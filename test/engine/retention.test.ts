@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { policyNamed } from '../../src/engine/presets/index.ts'
-import { createSession } from '../../src/engine/session/session.ts'
+import type { Session } from '../../src/engine/session/session.ts'
 import { resultText, toolLoop } from '../support/anthropic-loop.ts'
 import { testEngine } from '../support/engine.ts'
 
 const cyber = policyNamed('cyber-autoagent', {})
 const output = (n: number): string => resultText(n, 12_000)
-const show = async (agent: ReturnType<typeof createSession>, from: number, to: number): Promise<string[]> => {
+const show = async (agent: Session, from: number, to: number): Promise<string[]> => {
   const handles: string[] = []
   for (let n = from; n < to; n++)
     handles.push((await agent.toolResult({ tool: 'nmap', output: output(n), window: 200_000 })).artifact!)

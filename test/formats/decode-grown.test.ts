@@ -5,7 +5,6 @@ import { applyEdits } from '../../src/core/edits.ts'
 import { arbitraryBody, arbitraryBodyText, WIRES, type WireName } from '../support/generators/index.ts'
 import { property } from '../support/property.ts'
 import { codecOf } from '../../src/formats/registry.ts'
-import { isOneLine } from '../../src/util/grown-lists.ts'
 import { CODECS } from '../support/wires.ts'
 
 const LISTS: Readonly<Record<WireName, string>> = {
@@ -110,28 +109,6 @@ describe.each(WIRES)('%s: a body read after an earlier one', (wire) => {
       100,
     )
     expect(shared).toBeGreaterThan(0)
-  })
-
-  it('is known to begin with all items of the earlier one only where it does', () => {
-    let known = 0
-    property(
-      fc.tuple(arbitraryBody(wire), fc.nat(), fc.nat()),
-      ([body, some, others]) => {
-        const elements = body[list]
-        if (!Array.isArray(elements)) return
-        const cut = (at: number): string =>
-          JSON.stringify({ ...body, [list]: elements.slice(0, at % (elements.length + 1)) })
-        const before = decode(cut(some))
-        const { decode: read } = codecOf(wire).incremental!
-        for (const after of [read(cut(others), before), read(JSON.stringify(body), before)]) {
-          if (!isOneLine(before.items, after.items)) continue
-          expect(before.items.every((item, i) => after.items[i] === item)).toBe(true)
-          known++
-        }
-      },
-      200,
-    )
-    expect(known).toBeGreaterThan(0)
   })
 
   it('looks for the list that counts when its key comes twice', () => {

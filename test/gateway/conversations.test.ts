@@ -5,12 +5,7 @@ import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
 import { createPlimsoll } from '../../src/index.ts'
-import {
-  createConversations,
-  type Conversations,
-  type Unnamed,
-  type Visit,
-} from '../../src/gateway/conversations/conversations.ts'
+import { createConversations, type Conversations, type Unnamed, type Visit } from '../../src/gateway/conversations.ts'
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40)
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { besideOwn } from '../../src/gateway/upstream/beside-own.ts'
+import { mergeHeaders } from '../../src/gateway/upstream/outbound.ts'
 
 const needed = { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' }
 
@@ -12,5 +12,5 @@ it.each([
   ],
   ['the same beta', 'thinking-binding-controls-2026-08-01', 'thinking-binding-controls-2026-08-01'],
 ])('adds our beta to a client that sends %s', (_name, own, expected) => {
-  expect(besideOwn(needed, () => own)).toEqual({ 'anthropic-beta': expected })
+  expect(mergeHeaders(needed, () => own)).toEqual({ 'anthropic-beta': expected })
 })

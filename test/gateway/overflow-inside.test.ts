@@ -5,8 +5,9 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { refusalInside } from '../../src/gateway/request/look-ahead.ts'
-import { piecesOf } from '../../src/gateway/http/pieces.ts'
+import { refusalInside } from '../../src/gateway/read-answer.ts'
+import { wireOf } from '../../src/formats/registry.ts'
+import { piecesOf } from '../../src/gateway/http/pump.ts'
 import { createReferee, say } from '../../src/testing/referee/index.ts'
 import { stage, toolOutput, WAYS, type Stage } from '../sdks/ways.ts'
 import { plainUpstream, post, testProxy } from './upstream.ts'
@@ -233,7 +234,7 @@ describe('an answer that makes its client wait', () => {
     body.write(ROLE)
     let looks = 0
     const peek = (waitMs: number): ReturnType<typeof pieces.next> => pieces.next(looks++ === 0 ? waitMs : 0)
-    expect(await refusalInside('openai-chat', { header, peek })).toBeUndefined()
+    expect(await refusalInside(wireOf('openai-chat'), { header, peek })).toBeUndefined()
     expect(looks).toBe(2)
     body.end(OVERFLOW)
     const rest: Buffer[] = []

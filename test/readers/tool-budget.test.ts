@@ -1,8 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exactly } from '../../src/core/count.ts'
-import { shareFairly } from '../../src/engine/tool-results/fair-share.ts'
-import { toolBudget, type ResultForms, type ToolBudgetOptions } from '../../src/engine/tool-results/tool-budget.ts'
+import {
+  shareFairly,
+  toolBudget,
+  type ResultForms,
+  type ToolBudgetOptions,
+} from '../../src/engine/tool-results/tool-budget.ts'
 
 const SEED = 20261115
 /** One token per word: budgets below can be read off the page. */

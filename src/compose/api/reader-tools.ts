@@ -14,7 +14,7 @@ import {
   type FrameworkFormat,
   type FrameworkReaders,
 } from '../../adapters/reader-shapes.ts'
-import { runHiddenTool } from '../../gateway/hidden/run-tool.ts'
+import { runHiddenTool } from '../../gateway/hidden/session.ts'
 import type { OpenReaders } from '../open/readers.ts'
 
 /** An API format, or a framework whose tools have a shape of their own. */

@@ -61,12 +61,12 @@ export function openEngine(
     const inline = presenter(registry)
     const all: EngineDeps = {
       ...openMeter(options, foundation, catalogue, tokenizers),
-      ...(options.countTokens !== undefined && { countTokens: options.countTokens }),
-      ...(models.summarizer !== undefined && { summarizer: models.summarizer }),
+      countTokens: options.countTokens,
+      summarizer: models.summarizer,
       background,
-      ...(options.hooks !== undefined && { hooks: options.hooks }),
-      ...(options.contextNotice !== undefined && { contextNotice: options.contextNotice }),
-      ...(options.cacheMarks !== undefined && { cacheMarks: options.cacheMarks }),
+      hooks: options.hooks,
+      contextNotice: options.contextNotice,
+      cacheMarks: options.cacheMarks,
       codecs,
       calibrations,
       ledger,
@@ -77,7 +77,7 @@ export function openEngine(
       addressOf: artifactAddress(key),
       present: inline,
       // Sentences that the caller wrote for his tools are functions, which no thread can be given.
-      ...(options.toolSummaries === undefined && { presentLong: aside.present }),
+      presentLong: options.toolSummaries === undefined ? aside.present : undefined,
       describeResult: registry.summarise,
       provenance: readerProvenance(key),
       clock,
@@ -120,19 +120,19 @@ function openMeter(
 ): Pick<EngineDeps, 'meter' | 'sharpen' | 'loadTokenizer'> {
   const { texts } = cacheSizes(memoryBytes)
   const counter = createMeter({
-    ...(texts !== undefined && { cachedCharacters: texts }),
+    cachedCharacters: texts,
     catalogue,
     prefixes: memo.prefixes,
     framingOf: framingOfWire,
     onEvent: note,
-    ...(exact !== undefined && { tokenizerFor: exact.get }),
+    tokenizerFor: exact?.get,
   })
   const meter: EngineMeter = {
     ...counter,
     limitOf: (target, settings, buffer) =>
       limitOf(target, settings, buffer, catalogue, {
-        ...(target.learned?.window !== undefined && { learnedWindow: target.learned.window }),
-        ...(target.learned?.bodyBytes !== undefined && { bodyBytes: target.learned.bodyBytes }),
+        learnedWindow: target.learned?.window,
+        bodyBytes: target.learned?.bodyBytes,
       }),
   }
   if (exact === undefined) return { meter }
@@ -140,6 +140,6 @@ function openMeter(
   return {
     meter,
     sharpen,
-    ...(exactTokens === true && { loadTokenizer: async (model) => void (await sharpen(model)) }),
+    loadTokenizer: exactTokens === true ? async (model) => void (await sharpen(model)) : undefined,
   }
 }

@@ -1,17 +1,15 @@
 import cluster from 'node:cluster'
 import { learnedLimits } from '../../engine/learning/learned-limits.ts'
-import type { Session, SessionOptions } from '../../engine/session/session.ts'
-import { codecs } from '../../formats/registry.ts'
+import type { SessionOptions, GatewaySession } from '../../engine/session/session.ts'
 import type { Plimsoll, PlimsollOptions } from '../../options.ts'
-import { createConversations } from '../../gateway/conversations/conversations.ts'
+import { createConversations } from '../../gateway/conversations.ts'
 import { createFetch } from '../../gateway/fetch.ts'
 import { createGateway } from '../../gateway/gateway.ts'
-import { stepReader } from '../../gateway/hidden/restore.ts'
+import { stepReader, hiddenSteps } from '../../gateway/hidden/steps.ts'
 import { cacheSizes } from '../cache-sizes.ts'
-import { hiddenSteps } from '../../gateway/hidden/steps.ts'
 import { createSidecar } from '../../gateway/operate/sidecar.ts'
-import { heldHistories } from '../../gateway/request/held-histories.ts'
-import { responseSessions } from '../../gateway/conversations/response-sessions.ts'
+import { heldHistories } from '../../gateway/held-histories.ts'
+import { responseSessions } from '../../gateway/identity.ts'
 import type { Foundation } from './foundation.ts'
 import type { LiveSettings } from '../live/settings.ts'
 import type { OpenEngine } from './engine.ts'
@@ -25,7 +23,7 @@ export interface GatewayParts {
   readonly readers: OpenReaders
   readonly live: LiveSettings
   /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
-  readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => Session
+  readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
 }
 
 /** The handler behind `fetch` and the proxy, and the same engine for other gateways. */
@@ -40,11 +38,9 @@ export function openGateway(
   const learned = learnedLimits(sessions, clock)
   const gateway = createGateway({
     secret: engine.secret,
-    codecs,
     chain: memo.chain,
     bodies: memo.bodies,
     session,
-    glance: (wanted, policy) => session(wanted, policy, undefined),
     learned,
     responses: responseSessions(sessions),
     held: heldHistories(content),

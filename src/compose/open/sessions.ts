@@ -1,10 +1,10 @@
-import type { Session } from '../../engine/session/session.ts'
+import type { GatewaySession, Session } from '../../engine/session/session.ts'
 import { cacheSizes } from '../cache-sizes.ts'
 
-export interface OpenSessions {
-  get(key: string): Session | undefined
+export interface OpenSessions<S extends Session = GatewaySession> {
+  get(key: string): S | undefined
   /** The newest in use. `bytes` is what it holds, roughly; where it is 0 the size that was said last stands. */
-  keep(key: string, session: Session, bytes: number): void
+  keep(key: string, session: S, bytes: number): void
   clear(): void
 }
 
@@ -21,9 +21,9 @@ export interface OpenSessionsOptions {
  * Sessions that this process need not read again. The one that was not used for longest goes first; when it comes back it is rebuilt from
  * its log and sends the same bytes.
  */
-export function openSessions(options: OpenSessionsOptions = {}): OpenSessions {
+export function openSessions<S extends Session = GatewaySession>(options: OpenSessionsOptions = {}): OpenSessions<S> {
   const { most = 1_000, bytes: room = 40_000_000, least = 16 } = options
-  const open = new Map<string, { readonly session: Session; readonly bytes: number }>()
+  const open = new Map<string, { readonly session: S; readonly bytes: number }>()
   let held = 0
   return {
     get: (key) => open.get(key)?.session,

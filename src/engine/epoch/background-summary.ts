@@ -6,14 +6,13 @@ import type { Proposal } from './cascade/draft.ts'
 import { summaryWriter } from './summary/summary-writer.ts'
 import { summaryLease } from './summary/summary-lease.ts'
 import { planEpoch } from './cascade/plan-epoch.ts'
-import type { PrepareContext, View } from '../prepare/context.ts'
+import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { isOver } from '../prepare/limits.ts'
 import { epochOf, ownTexts, viewUnder, type Cause } from './declare-epoch.ts'
 import { announceEpoch, askBeforeEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { priceGate } from './price-gate.ts'
 import { recallUnder } from './record/record-recall.ts'
 import { appendTo } from '../session/restore.ts'
-import type { Standing } from '../prepare/standing.ts'
 
 /**
  * Starts a summary below high water, so that no request waits for it later. One at a time for each agent; after one that came to

@@ -1,6 +1,7 @@
 import { RECORD_VERSION, type CompactionAsked } from '../../core/records.ts'
-import type { Branch } from '../session/branch/branch.ts'
+import type { Branch } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
+import { readRequest } from '../prepare/open.ts'
 import { prepare, type PrepareRequest } from '../prepare/prepare.ts'
 import { discard } from '../session/record.ts'
 import { appendTo } from '../session/restore.ts'
@@ -36,7 +37,7 @@ export async function compact(deps: EngineDeps, branch: Branch, options: Compact
     return { status: 'with-next-request' }
   }
   branch.wish.ask(asked)
-  const turn = await prepare(deps, branch, { ...request, archive: 'before' })
+  const turn = await prepare(deps, branch, readRequest(deps, branch, request))
   // Nothing is sent: the turn is closed, and what it held of the budgets let go.
   if (turn.verdict.kind !== 'halt') await discard(deps, branch, turn.id)
   const { newEpoch, loadBefore: before, loadAfter: after } = turn.report

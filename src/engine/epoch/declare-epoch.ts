@@ -3,16 +3,16 @@ import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { referenceHandles, storeTexts } from '../session/archive.ts'
 import { workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
 import { coverage, planEpoch } from './cascade/plan-epoch.ts'
-import type { PrepareContext, View } from '../prepare/context.ts'
+import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { isCertainlyOver, isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
-import type { CompactRequest } from '../session/branch/compact-wish.ts'
+import type { CompactRequest } from '../session/branch.ts'
 import { countItems, draftOf } from './draft-of.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
 import { SUMMARY_TIME_MS, summaryWriter } from './summary/summary-writer.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
 import { recallUnder } from './record/record-recall.ts'
-import type { Standing } from '../prepare/standing.ts'
+import { yieldNow } from '../../util/yield-now.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
 const PASSES = 3
@@ -44,7 +44,8 @@ async function planAndClaim(
   cause: Cause,
   lease: SummaryLease,
 ): Promise<Epoch | NoEpoch> {
-  const { deps, branch, pause } = context
+  const { deps, branch } = context
+  const pause = yieldNow()
   const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
   const isRepeated = since === 0 && cause.requested?.instructions === undefined
   if (cause.requested !== undefined && !cause.forced && isRepeated)

@@ -3,13 +3,13 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import { newestUserIndex, openStepStart, turnsOf, type Turns } from '../../core/turns.ts'
 import type { PresentOptions } from '../deps.ts'
-import type { PrepareContext } from '../prepare/context.ts'
+import type { PrepareContext, Standing } from '../prepare/context.ts'
 import { fixedCountOf, likelyCounts, textTokensOf, tokensOf } from '../prepare/counting.ts'
-import type { Standing } from '../prepare/standing.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { keptTokens, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
 import { lowWater } from './thresholds.ts'
+import type { Pause } from '../../util/yield-now.ts'
 
 /** The request as plans see it, with the numbers to reach. `preserve`: identities that stay in view like pins, this time. */
 export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
@@ -83,10 +83,7 @@ function once<T>(count: (of: T) => number): (of: T) => number {
 const PAUSE_EVERY = 256
 
 /** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
-export async function countItems(
-  { items, tokensOf: count, countText, likely }: Draft,
-  pause: PrepareContext['pause'],
-): Promise<void> {
+export async function countItems({ items, tokensOf: count, countText, likely }: Draft, pause: Pause): Promise<void> {
   for (const [index, item] of items.entries()) {
     count(item)
     likely?.tokensOf(item)

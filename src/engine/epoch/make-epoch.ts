@@ -1,12 +1,13 @@
 import { RECORD_VERSION } from '../../core/records.ts'
 import { announceEpoch, askBeforeEpoch, type DeclaredEpoch } from './announce-epoch.ts'
-import type { PrepareContext, View } from '../prepare/context.ts'
+import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { isOver } from '../prepare/limits.ts'
 import { declareEpoch } from './declare-epoch.ts'
 import { isOverheadHigh } from './needs-epoch.ts'
 import { priceGate } from './price-gate.ts'
-import type { Standing } from '../prepare/standing.ts'
 import { appendTo } from '../session/restore.ts'
+import { isWriting } from '../session/branch.ts'
+import { nextRound } from '../../util/yield-now.ts'
 
 /** Nothing came of what the log asks for: no other process tries it again. */
 async function refuse({ deps, branch }: PrepareContext, refusal: string): Promise<void> {
@@ -25,7 +26,7 @@ export async function makeEpoch(
   const { background, wish } = branch
   const forced = isOver(before.load, limit)
   // A request that has to fit now does not wait for a summary that another call has started.
-  const modelFree = background.isWriting || isOverheadHigh(context)
+  const modelFree = isWriting(background) || isOverheadHigh(context)
   background.drop()
   const { request: requested } = wish
   const why = forced ? 'overflow' : requested !== undefined ? 'requested' : 'high-water'
@@ -48,6 +49,6 @@ export async function makeEpoch(
     if (requested?.isLogged === true) await refuse(context, epoch.nothing)
     return epoch.view === undefined ? {} : { smallest: epoch.view }
   }
-  await context.pause()
+  await nextRound()
   return { declared: await announceEpoch(context, standing, before, epoch, { why, forced, price: gate?.quote() }) }
 }

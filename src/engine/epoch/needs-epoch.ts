@@ -1,13 +1,13 @@
+import { isWriting } from '../session/branch.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { Load } from '../../core/target.ts'
-import type { PrepareContext, View } from '../prepare/context.ts'
+import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { fixedTokensOf } from '../prepare/counting.ts'
 import { isOver } from '../prepare/limits.ts'
-import type { Standing } from '../prepare/standing.ts'
 import { designOf } from '../presets/design.ts'
-import { sentBefore } from '../session/sent-request.ts'
+import { sentBefore } from '../session/record.ts'
 import { decidingCount, highWater, isHigh } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
@@ -17,7 +17,7 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   if (sentBefore(context, standing.epoch?.id) !== undefined) return false
   if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
-  if (branch.background.isWriting) return false
+  if (isWriting(branch.background)) return false
   const { policy } = deps
   if (hasManyMessages(context, standing, conversation)) return true
   if (!isHigh(policy, limit, isBaseHigh(context) ? byBound(load) : load, branch.log.cacheIsWarm)) return false

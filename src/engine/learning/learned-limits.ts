@@ -1,6 +1,5 @@
 import { SYSTEM_TENANT } from '../../core/handles.ts'
-import { BoundedMap } from '../../util/bounded-map.ts'
-import { jointKey } from '../../util/joint-key.ts'
+import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 import type { LearnedLimit } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
@@ -15,7 +14,7 @@ export interface LearnedPlace {
 /** How it was learned: a refusal named the number, or counts stood still while requests grew. */
 export type LearnedFrom = 'refusal' | 'silent-truncation'
 
-export interface LearnedEntry extends LearnedPlace, LearnedLimit {
+interface LearnedEntry extends LearnedPlace, LearnedLimit {
   readonly from: LearnedFrom
   readonly at: number
   /** It is forgotten then, and the next large request finds out again. */
@@ -23,7 +22,7 @@ export interface LearnedEntry extends LearnedPlace, LearnedLimit {
 }
 
 /** What was taken without complaint. */
-export interface AcceptedPrompt {
+interface AcceptedPrompt {
   /** As the provider counted them. */
   readonly tokens?: number
   readonly bytes?: number
@@ -45,7 +44,7 @@ export interface LearnedLimits {
   forget(filter?: Partial<LearnedPlace>): Promise<number>
 }
 
-export interface LearnedLimitsOptions {
+interface LearnedLimitsOptions {
   /** A lesson is forgotten after this long: servers are restarted with larger windows. @default 24 hours */
   readonly ttlMs?: number
   /** The same for one that was only inferred. @default 6 hours */

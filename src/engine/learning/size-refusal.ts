@@ -1,4 +1,4 @@
-import type { LearnedLimit } from '../../core/target.ts'
+import type { LearnedLimit, Target } from '../../core/target.ts'
 import { MOST_OF_WINDOW } from '../../meter/index.ts'
 
 /** What a provider said when it refused a request for its size. */
@@ -11,7 +11,7 @@ export interface SizeRefusal {
 }
 
 /** What we had thought of the request that was refused. */
-export interface RefusedRequest {
+interface RefusedRequest {
   /** Upper bound of its tokens. */
   readonly tokens: number
   readonly outputReserve: number
@@ -20,7 +20,7 @@ export interface RefusedRequest {
   readonly isWhole?: boolean
 }
 
-export interface Lesson {
+interface Lesson {
   /** What the refusal itself says about this endpoint, for everybody; absent where it may be about something else. */
   readonly learned?: LearnedLimit
   /** What this one conversation is kept within from now on; absent where a smaller history would not help. */
@@ -72,4 +72,15 @@ function retryWindow(limit: number | undefined, input: number | undefined, sent:
 function windowFor(promptTokens: number, outputReserve: number): number {
   const shared = promptTokens / (1 - MOST_OF_WINDOW)
   return Math.floor(outputReserve >= shared ? shared : promptTokens + outputReserve)
+}
+
+/** The target for one conversation that was refused: that holds over a window that was set, and over what others were taught. */
+export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
+  const { learned = {}, heldWithin = Infinity } = target
+  const lowestBytes = Math.min(bodyBytes ?? Infinity, learned.bodyBytes ?? Infinity)
+  return {
+    ...target,
+    ...(window !== undefined && { heldWithin: Math.min(window, heldWithin) }),
+    learned: { ...learned, ...(lowestBytes < Infinity && { bodyBytes: lowestBytes }) },
+  }
 }

@@ -48,3 +48,59 @@ function difference(
   for (const kind of Object.keys(after)) out[kind] = Math.max(0, after[kind]! - (before[kind] ?? 0))
   return out
 }
+
+/** One answer's count beside what we had counted for its request, before any calibration. */
+export interface CountedPrompt {
+  readonly input: number
+  readonly estimated: number
+  readonly epoch: string | undefined
+  /** How often in a row the count did not follow the request. */
+  readonly still: number
+}
+
+/** A smaller count than this is one of what was new, from a server that keeps the rest. */
+const LEAST_WINDOW = 1_024
+/** A server that counts only what its cache did not hold falls far below what it said before. */
+const LEAST_SHARE = 0.6
+/** Growth that a count cannot miss, as a share of the prompt. */
+const GROWTH = 0.05
+/** The same where the count stands at a size that windows have, and where it is far below what was sent besides. */
+const GROWTH_AT_WINDOW = 0.1
+const GROWTH_FAR_BELOW = 0.005
+/** A count that follows less than this share of the growth stands still. */
+const FOLLOWS = 0.25
+/** Standing still once may be a quirk of counting. */
+const TIMES_STILL = 2
+/** So far below a window of the usual sizes a cut prompt may end. */
+const NEAR_WINDOW = 0.03
+/** A count below this share of the estimate cannot be another tokenizer's alone. */
+const FAR_BELOW = 0.7
+
+/**
+ * Local servers drop the front of a prompt that is too long, answer 200, and count what was left. Believed is it only when the counts stand
+ * still while the requests grow, twice in a row, or twice at a size that windows have. `window` is what the server seems to act by.
+ */
+export function cutEvidence(
+  last: CountedPrompt | undefined,
+  now: { readonly usage: Usage; readonly estimated: number; readonly epoch: string | undefined },
+): { readonly seen: CountedPrompt; readonly window?: number } {
+  const { usage, estimated, epoch } = now
+  const { input } = usage
+  const fresh: CountedPrompt = { input, estimated, epoch, still: 0 }
+  if (last === undefined || last.epoch !== epoch || usage.cacheRead > 0) return { seen: fresh }
+  if (input < LEAST_WINDOW || input < last.input * LEAST_SHARE) return { seen: fresh }
+  const expected = (estimated - last.estimated) * Math.min(1, last.input / Math.max(1, last.estimated))
+  const isStill = input - last.input < expected * FOLLOWS
+  const areFarBelow = [last, fresh].every((one) => one.input < one.estimated * FAR_BELOW)
+  const leastGrowth = areFarBelow ? GROWTH_FAR_BELOW : GROWTH_AT_WINDOW
+  const isAtWindow = isStill && expected > last.input * leastGrowth && isNearWindow(last) && isNearWindow(fresh)
+  const still = isStill && expected > last.input * GROWTH ? last.still + 1 : 0
+  const seen = { ...fresh, still }
+  return still >= TIMES_STILL || isAtWindow ? { seen, window: Math.max(input, last.input) } : { seen }
+}
+
+/** 2,048 and its doubles, and the sizes halfway between them. */
+function isNearWindow({ input }: CountedPrompt): boolean {
+  const power = 2 ** Math.ceil(Math.log2(input))
+  return [power, power * 0.75].some((window) => input <= window && input >= window * (1 - NEAR_WINDOW))
+}

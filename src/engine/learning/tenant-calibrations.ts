@@ -14,7 +14,7 @@ export interface TenantCalibrations {
   flush(): Promise<void>
 }
 
-export interface TenantCalibrationsOptions {
+interface TenantCalibrationsOptions {
   /** Ratios move slowly, and a kill that takes the last seconds of them costs nothing: each session's own are in its log. @default 5 seconds */
   readonly everyMs?: number
   readonly onEvent?: (event: EventBody) => void
@@ -33,7 +33,7 @@ export function tenantCalibrations(
 
   async function open(tenant: string): Promise<Calibration> {
     const state = await store.getValue(tenant, KEY).then(readState, () => undefined)
-    const calibration = known.get(tenant) ?? createCalibration({ onEvent, ...(state !== undefined && { state }) })
+    const calibration = known.get(tenant) ?? createCalibration({ onEvent, state })
     known.set(tenant, calibration)
     for (const oldest of known.keys()) {
       if (known.size <= MOST_TENANTS) break

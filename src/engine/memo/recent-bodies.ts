@@ -12,7 +12,7 @@ export interface RecentBodies {
   decode(owner: string, codec: Codec, text: string): Conversation
 }
 
-export interface RecentBodiesOptions {
+interface RecentBodiesOptions {
   /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 256 */
   readonly perOwner?: number
   /** What all bodies together take, roughly. @default 50 million */

@@ -1,17 +1,17 @@
 import type { Link } from '../../core/chain.ts'
-import type { Codec } from '../../core/codec.ts'
+import type { Codec, Splice } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { EventBody } from '../../core/events.ts'
-import type { Limit, Load, Target } from '../../core/target.ts'
+import type { Limit, Load, Target, Thresholds, Verdict } from '../../core/target.ts'
 import type { Measurement, Occupancy, TargetRef } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
-import type { EngineDeps } from '../deps.ts'
-import type { Outgoing } from '../memo/branch-memo.ts'
+import type { EngineDeps, Presented } from '../deps.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
-import type { Branch } from '../session/branch/branch.ts'
-import type { Pause } from '../../util/yield-now.ts'
+import type { Branch, Unwritten } from '../session/branch.ts'
+import type { Epoch, FirstSendEdit, RequestSent } from '../../core/records.ts'
+import type { FoundEpoch } from '../../ports/session-store.ts'
 
 /** One request on its way through `prepare`: what came in and where it is going. */
 export interface PrepareContext {
@@ -27,6 +27,8 @@ export interface PrepareContext {
   /** Items and links at the start that the last request had as well: whatever is asked once about an item was asked then. */
   readonly known: { readonly items: number; readonly links: number }
   readonly target: Target
+  /** Its place in the list of the request. */
+  readonly chosen: number
   /** The target as the meter reads it: with what this branch has learned about its tokenizer. */
   readonly gauge: Exclude<TargetRef, string>
   readonly limit: Limit
@@ -41,8 +43,6 @@ export interface PrepareContext {
   /** Asks the model at hand, for a summary in band. */
   readonly send: SendToModel | undefined
   readonly emit: (body: EventBody) => void
-  /** Between parts of the work that may be long: other requests get their turn. */
-  readonly pause: Pause
 }
 
 /** A load with how much of it was measured, and how much of the rest is media; a design's formula says neither. */
@@ -54,8 +54,8 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
-  /** How a text was made from the client's own. It holds as long as that is still the view's text. */
-  readonly outgoing: Outgoing
+  /** What the client's own text was changed by to make it, in order; absent where it was written otherwise. */
+  readonly splices?: readonly Splice[]
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
@@ -66,19 +66,166 @@ export interface View {
   readonly load: Load
 }
 
-export interface ContextRequest {
+/**
+ * A request that was read: what the engine takes as it is. The gateway makes one of each request that it opens, the verb `prepare` of what its
+ * caller gave.
+ */
+export interface ReadRequest {
+  readonly codec: Codec
+  /** The body as it came. */
+  readonly text: string
+  readonly conversation: Conversation
+  /** The content chain of its items. */
+  readonly links: readonly Link[]
+  /** In order of preference. */
+  readonly targets: readonly Target[]
   readonly expectedCalls?: number
-  readonly format: string
-  readonly body: string | object
-  readonly targets?: readonly Target[]
-  readonly send?: SendToModel
-  /** The same for whichever target is chosen. */
-  readonly sendTo?: (target: Target) => SendToModel | undefined
-  /** The body as its codec decoded it, when the caller had to look into it already. */
-  readonly conversation?: Conversation
+  /** Sends one more request to the target at this place in the list. */
+  readonly sendTo?: (target: number) => SendToModel | undefined
   /** Readers that the caller answers itself and that the request may declare. */
   readonly tools?: ToolOffer
+  /** The body with the history that the provider holds written out, where all of it is known: what is sent when it no longer fits. */
+  readonly writeOut?: () => Promise<string | undefined>
+  /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. */
+  readonly isObserved?: boolean
+  /** The answer will be read along: a request about which nothing new was decided is archived together with it. */
+  readonly isReadAlong?: boolean
+}
+
+/** A request with the edits that already stand for it: its epoch, if one applies, and the first-send edits of its items. */
+export interface Standing {
+  readonly epoch: Epoch | undefined
+  /** Every epoch that covers a part of the transcript, that one included. */
+  readonly epochs: readonly FoundEpoch[]
+  /** Item index → the edit made when it was first sent. */
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+}
+
+/** A result that is shown shorter from its first send on. */
+export interface NewEdit {
+  readonly index: number
+  readonly record: FirstSendEdit
+  readonly original: string
+  /** What the original is; absent when it is stored already, as what a reader brought back is. */
+  readonly about?: Presented['about']
+}
+
+/** What the log needs about one request. It is written once, however many ask. */
+export interface Journal {
+  write(): Promise<void>
+  /** The same with what is said about a request that leaves; apart from it where it is written already. */
+  writeWith(sent: readonly RequestSent[]): Promise<void>
+  /** Its records, to be written with the answer; undefined where they are written, or something in them must be durable before the request leaves. */
+  later(): Unwritten | undefined
+}
+
+/** The decision about a request that fits: may it be paid for? */
+export interface Permission {
+  readonly verdict: Verdict
+  readonly reservation?: string | undefined
+  /** The view as it leaves: restricted for a closing answer. */
+  readonly view: View
+}
+
+/** A request that was read for one of its targets. Each stage of `prepare` adds to it what it found out. */
+export interface Opened {
+  readonly request: ReadRequest
+  readonly context: PrepareContext
+  /** What stood before this request. */
+  readonly found: Standing
+  /** Its view under that, where it was needed to choose the target. */
+  readonly seen?: View
+}
+
+export interface Resolved extends Opened {
+  /** The epoch, where it had to be moved to fit what the client sends now. Not recorded yet: a request that declares its own does not need it. */
+  readonly moved: Epoch | undefined
+}
+
+export interface TakenIn extends Resolved {
+  /** What was found, and the new edits. */
+  readonly standing: Standing
+  readonly edits: readonly NewEdit[]
+}
+
+export interface Measured extends TakenIn {
+  readonly view: View
+  /** Its output cap was lowered, and that alone makes it fit. */
+  readonly isOutputLowered: boolean
+}
+
+/** As small as it gets. */
+export interface Reduced extends Measured {
+  /** The view before. */
+  readonly before: View
+  /** The epoch that this request declared. */
+  readonly epoch: Epoch | undefined
+  /** Where no epoch makes the request fit, the smallest view that was found. */
+  readonly smallest: View | undefined
+  /** What the log needs about it. */
+  readonly journal: Journal
+}
+
+/** May leave, or is halted by the budgets. */
+export interface Permitted extends Reduced {
+  readonly permission: Permission
+  /** The policy makes it the last one of its session. */
+  readonly isClosing: boolean
 }
 
 /** What counting needs to know about where a text goes. */
 export type Weighing = Pick<PrepareContext, 'deps' | 'branch' | 'target' | 'gauge'>
+
+export interface PrepareRequest<Body extends string | object = string | object, Format extends string = string> {
+  readonly format: Format
+  /** The request's text (byte-exact) or an object. */
+  readonly body: Body
+  /** In order of preference: the first on which the request fits as it stands gets it. @default the body's model */
+  readonly targets?: readonly Target[]
+  /** Model calls still to come, for weighing an epoch's price. @default max(5, half the calls so far) */
+  readonly expectedCalls?: number
+  /** Sends one more request to the model at hand: policies with summaries in band need it. */
+  readonly send?: SendToModel
+  /** Readers that the caller answers itself and that the request may declare. */
+  readonly tools?: ToolOffer
+}
+
+export interface PreparedTurn<Body extends string | object = string | object> {
+  readonly id: string
+  /** Ready to send, in the wire it came in: text for text, and for an object one that an SDK takes where it took the first. */
+  readonly body: Body extends string ? string : Body
+  /** The same as text. */
+  readonly text: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly verdict: Verdict
+  readonly load: Load
+  readonly limit: Limit
+  readonly edits: Plan
+  readonly epoch?: string
+  /** Tools of the offer that leave with this request. */
+  readonly declared: readonly string[]
+  readonly report: PrepareReport
+}
+
+/** What the gateway learns beside it. */
+export interface ReadyRequest extends PreparedTurn<string> {
+  /** The place of its target in the list of the request. */
+  readonly chosen: number
+  /** What the text that came in was changed by, in order; absent where nothing was changed, or it was written anew. */
+  readonly splices?: readonly Splice[]
+}
+
+interface PrepareReport {
+  /** True when the bytes that leave are the bytes that came in. */
+  readonly untouched: boolean
+  /** Of the transcript as it came, before anything that stands was applied. */
+  readonly loadOriginal: number
+  readonly loadBefore: number
+  readonly loadAfter: number
+  readonly newEpoch?: { readonly id: string; readonly forced: boolean; readonly covered: number }
+  readonly shortened: readonly { readonly itemId: string; readonly handle: string; readonly originalBytes: number }[]
+  /** Above low water although a reduction ran; no error. */
+  readonly tight: boolean
+  /** Where compaction starts, and the load that it aims at. */
+  readonly thresholds: Thresholds
+}

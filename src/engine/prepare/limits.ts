@@ -1,8 +1,12 @@
 import type { Conversation, RequestSettings } from '../../core/conversation.ts'
-import type { BufferRule, ModelRule, Policy } from '../../core/policy.ts'
+import type { BufferRule, ModelRule, Policy, LowerOutputRule } from '../../core/policy.ts'
 import type { Limit, Load, Target } from '../../core/target.ts'
 import type { EngineDeps } from '../deps.ts'
 import { reserved } from '../epoch/thresholds.ts'
+import { changeEnvelope } from '../../core/edits.ts'
+import { isPlimsollError } from '../../core/errors.ts'
+import { MOST_OF_WINDOW } from '../../meter/index.ts'
+import type { PrepareContext, View } from './context.ts'
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
@@ -23,7 +27,14 @@ function roomFor(
   const { reserve = 'request', defaultWindow } = policy
   const rule = ruleFor(policy, given)
   const buffer = rule.bufferTokens === undefined ? policy.buffer : fixed(rule.bufferTokens)
-  const target = askedOf({ ...pickCaps(rule), ...given }, settings)
+  const target = askedOf(
+    {
+      ...given,
+      window: given.window ?? rule.window,
+      maxOutputTokens: given.maxOutputTokens ?? rule.maxOutputTokens,
+    },
+    settings,
+  )
   const bare = (at: Target): Limit => meter.limitOf(at, { ...settings, maxOutputTokens: 0 }, buffer)
   const isUnknown = defaultWindow !== undefined && target.window === undefined && bare(target).source === 'default'
   const known: Target = isUnknown ? { ...target, window: defaultWindow } : target
@@ -51,11 +62,6 @@ function ruleFor({ models = [] }: Policy, { model, provider }: Target): ModelRul
 
 const fixed = (tokens: number): BufferRule => ({ fraction: 0, min: tokens, max: tokens })
 
-const pickCaps = ({ window, maxOutputTokens }: ModelRule): Pick<Target, 'window' | 'maxOutputTokens'> => ({
-  ...(window !== undefined && { window }),
-  ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-})
-
 /** The limit with the request's own output cap, or with another one. */
 export const limitsOf =
   (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
@@ -73,3 +79,63 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
  */
 export const isCertainlyOver = ({ count, bytes }: Load, limit: Limit): boolean =>
   count.low > limit.tokens || bytes > limit.bytes
+
+type LimitAt = (maxOutputTokens?: number) => Limit
+
+/** The least that the policy lets a request's own cap be lowered to; undefined when it may not be touched. */
+function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
+  const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
+  if (rule === undefined || asked === undefined) return undefined
+  // The vendor refuses a cap that the thinking alone would use up.
+  const floor = Math.max(leastOf(rule, asked), thinkingBudget === 0 ? 0 : thinkingBudget + leastOf(rule, 0))
+  return floor < asked ? floor : undefined
+}
+
+const leastOf = ({ minTokens, minShare }: LowerOutputRule, asked: number): number =>
+  Math.max(minTokens, Math.ceil(asked * minShare))
+
+/** A cap that leaves no room for any prompt is lowered before anything is measured; in a small window further than the policy's floor. */
+export function openLimit(
+  policy: Policy,
+  conversation: Conversation,
+  limitAt: LimitAt,
+): { readonly limit: Limit; readonly conversation: Conversation } {
+  const floor = outputFloor(policy, conversation.settings)
+  try {
+    return { limit: limitAt(), conversation }
+  } catch (error) {
+    if (policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
+    const share = Math.floor(Number(error.fields['window']) * MOST_OF_WINDOW)
+    for (const cap of [floor ?? share, share]) {
+      const limit = limitWith(limitAt, cap)
+      if (limit !== undefined && cap > (conversation.settings.thinkingBudget ?? 0))
+        return { limit, conversation: changeEnvelope(conversation, { maxOutputTokens: cap }) }
+    }
+    throw error
+  }
+}
+
+function limitWith(limitAt: LimitAt, cap: number): Limit | undefined {
+  try {
+    return limitAt(cap)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * When only the request's own output cap makes it too large, the cap gives way before history does: by what is missing, never below
+ * the policy's floor. Undefined when that is not enough.
+ */
+export function lowerOutput(context: PrepareContext, view: View, limitAt: LimitAt): PrepareContext | undefined {
+  const { deps, limit, conversation } = context
+  const asked = conversation.changes?.maxOutputTokens ?? conversation.settings.maxOutputTokens
+  const floor = outputFloor(deps.policy, conversation.settings)
+  const missing = Math.ceil(view.load.count.high) - limit.tokens
+  if (floor === undefined || asked === undefined || missing <= 0 || view.load.bytes > limit.bytes) return undefined
+  const lowered = asked - missing
+  if (lowered < floor) return undefined
+  const roomier = limitAt(lowered)
+  if (view.load.count.high > roomier.tokens) return undefined
+  return { ...context, limit: roomier, conversation: changeEnvelope(conversation, { maxOutputTokens: lowered }) }
+}

@@ -1,21 +1,57 @@
+import { epochEditsOf, planOfEpoch, declaredCount, isDeclaredOn, type Anchors } from '../../core/epochs.ts'
+import { withPairedDrops, openStepStart, turnsOf } from '../../core/turns.ts'
+import type { Epoch, FirstSendEdit } from '../../core/records.ts'
+import { coverage } from '../epoch/cascade/plan-epoch.ts'
+import type { Opened, PrepareContext, Resolved, Standing } from './context.ts'
+import { wasSent, type Branch } from '../session/branch.ts'
 import { alignChain, firstSendKey, type Link } from '../../core/chain.ts'
 import type { Edit, Plan } from '../../core/edits.ts'
-import { declaredCount, isDeclaredOn, planOfEpoch, type Anchors } from '../../core/epochs.ts'
 import type { Item } from '../../core/item.ts'
-import { openStepStart, turnsOf } from '../../core/turns.ts'
-import type { Epoch, FirstSendEdit } from '../../core/records.ts'
-import type { Pause } from '../../util/yield-now.ts'
+import { nextRound } from '../../util/yield-now.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
-import type { Branch } from '../session/branch/branch.ts'
-import type { PrepareContext } from './context.ts'
 
-/** The edits that already stand for a transcript: its epoch, if one applies, and the first-send edits of its items. */
-export interface Standing {
-  readonly epoch: Epoch | undefined
-  /** Every epoch that covers a part of the transcript, that one included. */
-  readonly epochs: readonly FoundEpoch[]
-  /** Item index → the edit made when it was first sent. */
-  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+/** Where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
+export function resolveStanding(opened: Opened): Resolved {
+  const { standing, moved } = anchored(opened.context, opened.found)
+  return { ...opened, found: standing, moved, seen: moved === undefined ? opened.seen : undefined }
+}
+
+function anchored(
+  context: PrepareContext,
+  standing: Standing,
+): { readonly standing: Standing; readonly moved?: Epoch } {
+  const { deps, branch, links, emit } = context
+  const { items } = context.conversation
+  const known = branch.standing.epoch
+  if (standing.epoch !== undefined) branch.standing.take(standing.epoch)
+  if (known === undefined || standing.epoch?.id === known.id) return { standing }
+  // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
+  const end = links.at(-1)?.chain ?? ''
+  if (standing.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end)) return { standing }
+  const { anchors, matched } = reanchor(known, links)
+  if (anchors === undefined) {
+    emit({ type: 'epoch-orphaned', epoch: known.id, matched })
+    branch.standing.take(undefined)
+    return { standing }
+  }
+  const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)
+  const edits = epochEditsOf(plan, items, links)
+  const covered = links.slice(0, Math.max(1, coverage(edits)))
+  const { chain: cover } = covered.at(-1)!
+  const moved: Epoch = {
+    ...known,
+    at: deps.clock.now(),
+    id: `ep_${deps.hash(`${cover}:${known.id}`).slice(0, 16)}`,
+    cover,
+    count: covered.length,
+    cut: covered.length,
+    declaredAt: { count: links.length, chain: end },
+    identities: covered.map((link) => link.identity),
+    edits,
+    reason: `${known.id} re-applied: the client changed a part of what it covers`,
+  }
+  emit({ type: 'epoch-reanchored', epoch: moved.id, matched })
+  return { standing: { ...standing, epoch: moved }, moved }
 }
 
 /** An epoch survives a client that rewrote some of its own history when this share of the covered items is still in order. */
@@ -26,15 +62,14 @@ const REANCHOR_SHARE = 0.9
  * one has sent already is not taken up: what was sent once stays as it is.
  */
 export async function findStanding(context: PrepareContext): Promise<Standing> {
-  const { deps, branch, conversation, links, known, pause } = context
+  const { deps, branch, conversation, links, known } = context
   const { items } = conversation
   const { tenant, session, log, requests } = branch
-  const trail = requests.trail(log.decisions)
+  const trail = requests.trail?.decisions === log.decisions ? requests.trail : undefined
   const fresh = links.slice(known.links)
   const found = await inParts(
     fresh.map((link) => link.chain),
     (chains) => deps.sessions.findEpochs(tenant, chains),
-    pause,
   )
   const kept = (trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links)
   const epochs = found.length === 0 ? kept : [...kept, ...found]
@@ -61,14 +96,14 @@ function sparesOpenStep(items: readonly Item[], links: readonly Link[]): (epoch:
 }
 
 async function editsOf(
-  { deps, branch, conversation: { items }, pause }: PrepareContext,
+  { deps, branch, conversation: { items } }: PrepareContext,
   links: readonly Link[],
 ): Promise<(readonly [number, FirstSendEdit])[]> {
   const editable = links.filter((link) => isEditable(items[link.index]!))
   if (editable.length === 0) return []
   const keys: string[] = []
   for (const link of editable) keys.push(...keysOf(items, link))
-  const edits = await inParts(keys, (some) => deps.sessions.findEdits(branch.tenant, some), pause)
+  const edits = await inParts(keys, (some) => deps.sessions.findEdits(branch.tenant, some))
   if (edits.length === 0) return []
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
   return editable.flatMap((link) => {
@@ -82,21 +117,15 @@ async function editsOf(
 /** Names that a store is asked about at once. */
 const MOST_ASKED = 4_000
 
-const inParts = <T>(
+async function inParts<T>(
   names: readonly string[],
   ask: (some: readonly string[]) => Promise<readonly T[]>,
-  pause: Pause,
-): Promise<readonly T[]> => (names.length <= MOST_ASKED ? ask(names) : partByPart(names, ask, pause))
-
-async function partByPart<T>(
-  names: readonly string[],
-  ask: (some: readonly string[]) => Promise<readonly T[]>,
-  pause: Pause,
 ): Promise<readonly T[]> {
+  if (names.length <= MOST_ASKED) return ask(names)
   const found: T[] = []
   for (let from = 0; from < names.length; from += MOST_ASKED) {
     found.push(...(await ask(names.slice(from, from + MOST_ASKED))))
-    await pause()
+    await nextRound()
   }
   return found
 }
@@ -163,7 +192,7 @@ export function standingPlan(standing: Standing, items: readonly Item[], links: 
 }
 
 /** The first-send edits of the items from some place on. */
-export function firstSendPlan({ firstSend }: Standing, items: readonly Item[], from: number): Plan {
+function firstSendPlan({ firstSend }: Standing, items: readonly Item[], from: number): Plan {
   const plan: Edit[] = []
   for (const [index, { text, reason, handle }] of firstSend) {
     const item = index < from ? undefined : items[index]

@@ -4,7 +4,7 @@ import type { ToolDeclaration } from '../../core/item.ts'
 import type { Target } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { BranchLog } from '../session/branch/branch-log.ts'
+import type { BranchLog } from '../session/branch-log.ts'
 import { readersIn, type Readers } from './reader-tools.ts'
 
 /**
@@ -58,7 +58,7 @@ const SHARE_FROM_THE_START = 1 / 60
 const MOST_SHARE = 1 / 10
 
 export function openOffer(
-  { meter, catalogue, memo }: Pick<EngineDeps, 'meter' | 'catalogue' | 'memo'>,
+  { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
   { limit, isCached }: ToolRoom,
@@ -66,7 +66,8 @@ export function openOffer(
 ): OpenOffer {
   if (offer === undefined) return NOTHING
   const { tools, declared: before, isClosed = false, withheld = false } = offer
-  const isBound = catalogue.resolve(gauge.model).info.bindsThinking && memo.anyThinks(conversation.items)
+  const isBound =
+    catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
   const standing = tools.filter(({ name }) => before?.includes(name) === true)
   if (withheld && !isBound) return NOTHING
   if (withheld || isClosed)

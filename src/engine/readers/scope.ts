@@ -15,7 +15,7 @@ import {
   type RecallHistory,
 } from './recall.ts'
 import { callReader } from './tools.ts'
-import type { Branch } from '../session/branch/branch.ts'
+import type { Branch } from '../session/branch.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 

@@ -7,16 +7,14 @@ import {
   type LogRecord,
   type RequestSent,
 } from '../../core/records.ts'
-import { ArchivedForms, formOf, noteForm } from './branch/archived-forms.ts'
-import type { Branch } from './branch/branch.ts'
+import { ArchivedForms, formOf, noteForm } from './branch-log.ts'
+import type { Branch, Unwritten } from './branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
-import type { PrepareContext } from '../prepare/context.ts'
+import type { Journal, NewEdit, PrepareContext, Standing } from '../prepare/context.ts'
 import { noteQuoted } from '../../ports/quoted-texts.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { NewEdit } from '../tool-results/first-send.ts'
 import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
-import type { Standing } from '../prepare/standing.ts'
 import { putArtifact } from '../store-admin/retention.ts'
 import type { Writable } from '../../util/writable.ts'
 import { yieldNow } from '../../util/yield-now.ts'
@@ -34,7 +32,7 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 }
 
 /** Everything of a request that the session's own log does not hold: its items, and what was decided about it. */
-export function unwrittenOf(context: PrepareContext, decided: Decided, items: readonly Archivable[]): LogRecord[] {
+function unwrittenOf(context: PrepareContext, decided: Decided, items: readonly Archivable[]): LogRecord[] {
   const at = context.deps.clock.now()
   const seen = newItems(context, items, at)
   // Nearly always there is nothing else.
@@ -47,22 +45,18 @@ export function unwrittenOf(context: PrepareContext, decided: Decided, items: re
   ]
 }
 
-export interface Decided {
+interface Decided {
   /** What stood before this request. */
   readonly standing: Standing
   readonly edits: readonly NewEdit[]
 }
 
 /** Whether anything was decided that no log of this session holds: it must be durable before the request leaves. */
-export const isNews = (context: PrepareContext, { standing, edits }: Decided): boolean =>
+const isNews = (context: PrepareContext, { standing, edits }: Decided): boolean =>
   edits.length > 0 || adopted(context, standing).length > 0
 
 /** Writes it, and what is said about the request that leaves. The artifacts that it names are then this session's as well. */
-export async function logRequest(
-  context: PrepareContext,
-  decided: Decided,
-  sent: readonly RequestSent[] = [],
-): Promise<void> {
+async function logRequest(context: PrepareContext, decided: Decided, sent: readonly RequestSent[] = []): Promise<void> {
   const { deps, branch } = context
   const items = await archivable(context)
   const records = [...unwrittenOf(context, decided, items), ...sent]
@@ -96,7 +90,7 @@ export async function referenceHandles(
 }
 
 /** An item that the archive may not hold yet. */
-export interface Archivable {
+interface Archivable {
   readonly index: number
   readonly identity: string
   readonly chain: string
@@ -106,21 +100,21 @@ export interface Archivable {
 }
 
 /** The next request need not look at these items again; what only the outbox has is tried again. */
-export function noteArchived(context: PrepareContext, items: readonly Archivable[]): void {
+function noteArchived(context: PrepareContext, items: readonly Archivable[]): void {
   const { branch, conversation } = context
   if (items.every(({ identity, form }) => branch.log.archived.holds(identity, form)))
-    branch.memo.keepArchived(conversation.items)
+    branch.requests.keepArchived(conversation.items)
 }
 
 /**
  * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
  * fold takes them out as well.
  */
-export async function archivable(context: PrepareContext): Promise<readonly Archivable[]> {
+async function archivable(context: PrepareContext): Promise<readonly Archivable[]> {
   const { deps, branch, codec, conversation, links } = context
   const { items } = conversation
   const pause = yieldNow()
-  const from = deps.memo.prefixes.shared(branch.memo.archived, items)
+  const from = deps.memo.prefixes.shared(branch.requests.archived, items)
   let next = linksBefore(links, from)
   let chain = links[next - 1]?.chain ?? ''
   const found: Archivable[] = []
@@ -192,3 +186,27 @@ const sizesOf = ({ record, original }: Pick<NewEdit, 'record' | 'original'>) => 
   shownBytes: Buffer.byteLength(record.text),
   handle: record.handle,
 })
+
+export function journalOf(context: PrepareContext, decided: Decided): Journal {
+  let written: Promise<void> | undefined
+  return {
+    write: () => (written ??= logRequest(context, decided)),
+    async writeWith(sent) {
+      if (written === undefined) return (written = logRequest(context, decided, sent))
+      await written
+      if (sent.length > 0) await appendTo(context.deps, context.branch, sent)
+    },
+    later: () => (written !== undefined || isNews(context, decided) ? undefined : unwritten(context, decided)),
+  }
+}
+
+function unwritten(context: PrepareContext, decided: Decided): Unwritten {
+  let items: readonly Archivable[] = []
+  return {
+    async records() {
+      items = await archivable(context)
+      return unwrittenOf(context, decided, items)
+    },
+    written: () => noteArchived(context, items),
+  }
+}

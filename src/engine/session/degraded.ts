@@ -3,7 +3,7 @@ import { isPlimsollError } from '../../core/errors.ts'
 import type { FirstSendEdit } from '../../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
-import type { Branch } from './branch/branch.ts'
+import type { Branch } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { appendTo } from './restore.ts'
 

@@ -1,22 +1,19 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import type { MeasuredRequest } from '../../core/records.ts'
+import { type MeasuredRequest, RECORD_VERSION, type RequestSent } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/count.ts'
 import type { Writable } from '../../util/writable.ts'
 import type { Durable } from '../../ports/session-store.ts'
 import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
-import type { Branch } from './branch/branch.ts'
-import type { OpenTurn } from './branch/open-turns.ts'
-import { cutEvidence } from '../learning/cut-evidence.ts'
+import type { Branch, OpenTurn } from './branch.ts'
+import { cutEvidence, teach } from '../learning/teach.ts'
 import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls.ts'
-import { codecFor } from '../codec-for.ts'
-import type { EngineDeps } from '../deps.ts'
-import { sealedTokensIn } from './sealed-tokens.ts'
-import { teach } from '../learning/teach.ts'
+import { codecFor, type EngineDeps } from '../deps.ts'
 import { appendTo } from './restore.ts'
-import { refusalOf } from './sent-request.ts'
+import type { PrepareContext } from '../prepare/context.ts'
+import type { HandedOut } from './branch-log.ts'
 
 export interface RecordRequest {
   /** The id that `prepare` gave; ties the answer to its request, so that parallel calls do not mix. */
@@ -174,3 +171,87 @@ const countFor =
   ({ meter }: EngineDeps, { model }: OpenTurn) =>
   (item: Item): number =>
     meter.countItem({ model, estimated: true }, item).tokens
+
+/**
+ * How the same request was sent before: to the same model, under the same epoch and with no more room. It is sent again as it was: a
+ * process that has just started may count or judge it otherwise than the one that sent it, and must not rewrite it for that.
+ */
+export function sentBefore(
+  { branch, links, target, limit }: PrepareContext,
+  epoch: string | undefined,
+): HandedOut | undefined {
+  const before = branch.log.handedOut.get(links.at(-1)?.chain ?? '')
+  if (before?.limitTokens === undefined || before.limitTokens > limit.tokens) return undefined
+  const isSamePlace = before.model === target.model && before.endpoint === target.endpoint
+  return isSamePlace && before.epoch === epoch ? before : undefined
+}
+
+/** What the log is told about a request that leaves; nothing where it says so already. */
+export function sentRecords(context: PrepareContext, epoch: string | undefined, isClosing: boolean): RequestSent[] {
+  const { deps, branch, links, target, limit } = context
+  const before = sentBefore(context, epoch)
+  if (before !== undefined && before.limitTokens === limit.tokens && before.isClosing === isClosing) return []
+  const { model, endpoint } = target
+  return [
+    {
+      v: RECORD_VERSION,
+      at: deps.clock.now(),
+      agent: branch.agent,
+      type: 'request-sent',
+      chain: links.at(-1)?.chain ?? '',
+      model,
+      ...(endpoint !== undefined && { endpoint }),
+      ...(epoch !== undefined && { epoch }),
+      limit: limit.tokens,
+      ...(isClosing && { closing: true }),
+    },
+  ]
+}
+
+/** Takes back what the log says about a request that was handed out and got no answer. */
+function refusalOf({ clock }: EngineDeps, { agent, log }: Branch, turn: OpenTurn): RequestSent[] {
+  const { model, endpoint, limit, measured } = turn
+  const sent = log.handedOut.get(measured.chain)
+  if (sent === undefined || sent.isAnswered) return []
+  return [
+    {
+      v: RECORD_VERSION,
+      at: clock.now(),
+      agent,
+      type: 'request-sent',
+      chain: measured.chain,
+      model,
+      ...(endpoint !== undefined && { endpoint }),
+      limit: limit.tokens,
+      refused: true,
+    },
+  ]
+}
+
+/**
+ * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
+ * their ciphertexts; a compaction took what is left of the output beside what can be read.
+ */
+function sealedTokensIn(
+  items: readonly Item[],
+  usage: Usage | undefined,
+  count: (item: Item) => number,
+): Readonly<Record<string, number>> | undefined {
+  if (usage === undefined) return undefined
+  const sealed = items.filter(({ seal }) => seal !== undefined)
+  // Hardly any answer seals anything, and then nobody need count it.
+  if (sealed.length === 0) return undefined
+  const thoughts = sealed.filter(({ kind }) => kind === 'reasoning')
+  const compactions = sealed.filter(({ standsForPrefix }) => standsForPrefix === true)
+  const readable = items.filter(({ kind, seal }) => seal === undefined && kind !== 'reasoning')
+  const rest = usage.output - usage.reasoning - readable.reduce((sum, item) => sum + count(item), 0)
+  const shares = [...sharesOf(thoughts, usage.reasoning), ...sharesOf(compactions, rest)]
+  return shares.length === 0 ? undefined : Object.fromEntries(shares)
+}
+
+function sharesOf(items: readonly Item[], tokens: number): (readonly [string, number])[] {
+  // A provider that says nothing about its reasoning did not say that there was none.
+  if (tokens <= 0) return []
+  const all = items.reduce((sum, { sealedCharacters = 0 }) => sum + sealedCharacters, 0)
+  return items.map(({ seal, sealedCharacters = 0 }) => [seal!, Math.round((tokens * sealedCharacters) / all)])
+}

@@ -1,7 +1,7 @@
 import { RECORD_VERSION, type LogRecord } from '../../core/records.ts'
 import type { WriteOptions } from '../../ports/session-store.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { Branch } from './branch/branch.ts'
+import type { Branch } from './branch.ts'
 
 /** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
@@ -70,7 +70,7 @@ function absorb({ agent, log, standing, wish }: Branch, record: LogRecord): void
   if ((record.agent ?? agent) !== agent) return
   if (record.type === 'compaction-asked' && record.refusal === undefined) {
     const { instructions } = record
-    wish.ask({ isLogged: true, ...(instructions !== undefined && { instructions }) })
+    wish.ask({ isLogged: true, instructions })
   } else if (record.type === 'compaction-asked') wish.answer(record.refusal)
   else if (record.type === 'epoch') wish.answer()
 }

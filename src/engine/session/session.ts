@@ -1,19 +1,24 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
-import { newBranch, type Branch } from './branch/branch.ts'
+import { newBranch, type Branch } from './branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
 import { flushOutbox, tolerantDeps, type TolerantDeps } from './degraded.ts'
-import type { ContextRequest } from '../prepare/context.ts'
 import type { EngineDeps } from '../deps.ts'
-import { prepare, type PreparedTurn, type PrepareRequest } from '../prepare/prepare.ts'
+import {
+  prepare,
+  type PreparedTurn,
+  type PrepareRequest,
+  standingView,
+  type StandingView,
+  type ReadRequest,
+  type ReadyRequest,
+} from '../prepare/prepare.ts'
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope.ts'
 import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
 import { appendTo, catchUp, seedCalibration } from './restore.ts'
-import { seenItems, type SeenItem } from './seen-items.ts'
+import { seenItems, type SeenItem, statusOf, type SessionStatus } from './status.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
-import { standingView, type StandingView } from '../prepare/standing-view.ts'
-import { statusOf, type SessionStatus } from './status.ts'
 import {
   canExecute,
   toolResults,
@@ -23,6 +28,7 @@ import {
 } from '../tool-results/tool-result.ts'
 import { mutex } from '../../util/mutex.ts'
 import type { ToolBudget } from '../tool-results/tool-budget.ts'
+import { readRequest } from '../prepare/open.ts'
 
 export interface SessionOptions {
   /** Names the log. Any text; it never becomes a path. */
@@ -47,7 +53,7 @@ export interface Session<Format extends string = string> {
   /** Before the model is called: the request that fits. */
   prepare<Body extends string | object>(request: PrepareRequest<Body, Format>): Promise<PreparedTurn<Body>>
   /** The request under the edits that stand, without deciding anything new: what a count is about. */
-  standing(request: ContextRequest & { readonly format: Format }): Promise<StandingView>
+  standing(request: PrepareRequest<string | object, Format>): Promise<StandingView>
   /** After the model answered. */
   record(request: RecordRequest & { readonly format?: Format }): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
@@ -75,7 +81,13 @@ export interface Session<Format extends string = string> {
   export(): AsyncIterable<string>
 }
 
-export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): Session {
+/** The same for the gateway, which reads a request itself. */
+export interface GatewaySession extends Session {
+  prepareRead(request: ReadRequest): Promise<ReadyRequest>
+  standingRead(request: ReadRequest): Promise<StandingView>
+}
+
+export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): GatewaySession {
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
   let known: Branch | undefined
@@ -85,7 +97,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     (known ??= newBranch(
       { tenant, session: id, agent, ...(key !== undefined && keyName !== undefined && { key: keyName(key) }) },
       (work) => runAnyway((engine) => work(engine)),
-      { hash, ...(redact !== undefined && { redact }) },
+      { hash, redact },
     ))
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: Work<T>): Promise<T> =>
@@ -129,9 +141,19 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     ),
     canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
     // What goes out is what came in, with edits inside it.
-    prepare: <Body extends string | object>(request: PrepareRequest<Body>) =>
-      runAnyway((engine, branch) => prepare(engine, branch, request)) as Promise<PreparedTurn<Body>>,
-    standing: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
+    prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
+      const {
+        chosen: _,
+        splices: __,
+        ...turn
+      } = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))
+      const body: unknown = typeof request.body === 'string' ? turn.text : JSON.parse(turn.text)
+      return { ...turn, body } as PreparedTurn<Body>
+    },
+    prepareRead: (request) => runAnyway((engine, branch) => prepare(engine, branch, request)),
+    standing: (request) =>
+      runAnyway((engine, branch) => standingView(engine, branch, readRequest(engine, branch, request))),
+    standingRead: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
     // From what its request knew: what another process wrote since is taken in with the append, in the order of the log.
     record: (request) => runAnyway((engine, branch) => record(engine, branch, request), true),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
@@ -152,7 +174,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
         const { last } = branch.requests
         return last === undefined
           ? recallArchived(sessions, branch, query, wanted)
-          : recall({ ...last, ...(redact !== undefined && { redact }) }, query, wanted)
+          : recall({ ...last, redact }, query, wanted)
       }),
     scope: (history) =>
       run(async (engine, branch) =>

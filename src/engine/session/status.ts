@@ -1,7 +1,9 @@
 import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
-import { limitOf, modelOf, spenderOf, type Branch } from './branch/branch.ts'
+import { limitOf, modelOf, spenderOf, type Branch, type ChainedItems } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { highWater } from '../epoch/thresholds.ts'
+import type { Link } from '../../core/chain.ts'
+import type { Item } from '../../core/item.ts'
 
 export interface SessionStatus {
   readonly model?: string
@@ -38,18 +40,18 @@ export async function statusOf(deps: EngineDeps, branch: Branch): Promise<Sessio
   const lastTurn = log.calls.lastTurn(branch.tenant, branch.session)
   const turnsRemaining = turnsUntil(threshold - used, requests.growth)
   return {
-    ...(model !== undefined && { model }),
+    model,
     used,
     limit,
     available: Math.max(0, limit - used),
     percent: limit === 0 ? 0 : Math.round((1000 * used) / limit) / 10,
     threshold,
-    ...(turnsRemaining !== undefined && { turnsRemaining }),
+    turnsRemaining,
     turns: Math.max(log.turns, branch.turns.count),
-    ...(standing.epoch !== undefined && { epoch: standing.epoch.id }),
+    epoch: standing.epoch?.id,
     pins: log.pins.size,
     spent: log.calls.totals(),
-    ...(lastTurn !== undefined && { lastTurn }),
+    lastTurn,
     report: log.calls.report(branch.tenant, branch.session),
     budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
   }
@@ -69,4 +71,21 @@ export function turnsUntil(tokens: number, growth: readonly number[]): number | 
   if (growth.length < 2) return undefined
   const mean = growth.reduce((sum, one) => sum + one, 0) / growth.length
   return mean <= 0 ? undefined : Math.max(0, Math.floor(tokens / mean))
+}
+
+/** What a person sees of an item when choosing what to pin. */
+export interface SeenItem {
+  readonly identity: string
+  readonly kind: string
+  readonly toolName?: string
+  /** The first characters. */
+  readonly excerpt: string
+}
+
+/** Items of the last request. */
+export const seenItems = (request: ChainedItems | undefined): SeenItem[] =>
+  request === undefined ? [] : request.links.map((link) => seenItem(link, request.items[link.index]!))
+
+function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
+  return { identity, kind, toolName, excerpt: text.slice(0, 80) }
 }

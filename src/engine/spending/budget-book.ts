@@ -34,7 +34,7 @@ export interface BudgetBook {
   standing(spender: Spender, at: number, also?: readonly Budget[]): Promise<readonly BudgetStanding[]>
 }
 
-export interface BudgetBookOptions {
+interface BudgetBookOptions {
   readonly budgets: Budgets
   readonly sessions: Pick<SessionStore, 'append' | 'read'>
   readonly clock: Clock
@@ -85,7 +85,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
       else held += amount
     }
     const { finalUnder } = state
-    budgets.setOthers(key, { spent, held, ...(finalUnder !== undefined && { finalUnder }) })
+    budgets.setOthers(key, { spent, held, finalUnder })
     return state
   }
 

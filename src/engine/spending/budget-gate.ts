@@ -1,18 +1,10 @@
 import type { Verdict } from '../../core/target.ts'
 import type { EngineDeps } from '../deps.ts'
-import { spenderOf, type Branch } from '../session/branch/branch.ts'
+import { spenderOf, type Branch } from '../session/branch.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { BookRequest } from './budget-book.ts'
 import { boundOf, type LedgerTotals, type Spent } from '../../meter/index.ts'
-import type { PrepareContext, View } from '../prepare/context.ts'
-
-/** The decision about a request that fits: may it be paid for? */
-export interface Permission {
-  readonly verdict: Verdict
-  readonly reservation?: string | undefined
-  /** The view as it leaves: restricted for a closing answer. */
-  readonly view: View
-}
+import type { Permission, PrepareContext, View } from '../prepare/context.ts'
 
 /** Tools that a closing turn may still use. */
 const FINAL_TOOLS: readonly string[] = []
@@ -34,15 +26,15 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
   const maxOutputTokens = conversation.settings.maxOutputTokens ?? target.maxOutputTokens
   const answer = await deps.budgets.reserve({
     ...payerOf(deps, branch),
-    bound: boundOf({ inputHigh: high, ...(maxOutputTokens !== undefined && { maxOutputTokens }) }, facts),
-    ...(facts.price !== undefined && { price: facts.price }),
+    bound: boundOf({ inputHigh: high, maxOutputTokens }, facts),
+    price: facts.price,
   })
   if (answer.verdict === 'proceed') return { verdict: granted, reservation: answer.reservation, view }
   const verdict: Verdict = {
     kind: answer.verdict,
     reason: answer.reason,
     ...numbers,
-    ...(answer.verdict === 'halt' && answer.retryable === true && { retryable: true }),
+    retryable: answer.verdict === 'halt' ? answer.retryable : undefined,
   }
   if (answer.verdict === 'halt') return { verdict, view }
   return { verdict, reservation: answer.reservation, view: closing(context, view, answer.maxOutputTokens) }
@@ -53,7 +45,7 @@ function closing(context: PrepareContext, view: View, maxOutputTokens: number): 
   const changes = { keepTools: FINAL_TOOLS, addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
   const { conversation, headers } = withNewHead(context, view, changes)
   const { text, bytes = Buffer.byteLength(text) } = context.codec.encode(conversation)
-  return { ...view, conversation, headers, text, load: { ...view.load, bytes } }
+  return { ...view, conversation, headers, text, splices: undefined, load: { ...view.load, bytes } }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
@@ -64,7 +56,7 @@ export function payerOf(
   return {
     spender: spenderOf(branch),
     at: clock.now(),
-    ...(policyBudgets !== undefined && { also: policyBudgets }),
+    also: policyBudgets,
     before: {
       session: spentIn(branch.log.calls.totals()),
       agent: spentIn(branch.log.calls.totals({ agent: branch.agent })),

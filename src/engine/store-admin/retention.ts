@@ -1,9 +1,9 @@
 import type { Handle } from '../../core/handles.ts'
 import type { Epoch } from '../../core/records.ts'
-import type { Branch } from '../session/branch/branch.ts'
+import type { Branch } from '../session/branch.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { Standing } from '../prepare/standing.ts'
+import type { Standing } from '../prepare/context.ts'
 
 /** Looking through a store costs more than a few artifacts too many. */
 const LEAST_WRITES = 10

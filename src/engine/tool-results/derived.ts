@@ -1,6 +1,6 @@
 import type { Handle } from '../../core/handles.ts'
 import { CLAUDE_CODE, stripVolatile } from '../../core/identity.ts'
-import type { Branch } from '../session/branch/branch.ts'
+import type { Branch } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { headTail } from '../intake/index.ts'
 import { byteLength } from '../intake/text.ts'

@@ -3,12 +3,18 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { ToolBudgetRule } from '../../core/policy.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
-import type { PrepareContext } from '../prepare/context.ts'
+import type { PrepareContext, Standing, NewEdit, Resolved, TakenIn } from '../prepare/context.ts'
 import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
-import type { Presented } from '../deps.ts'
-import { isLarge } from './intake-guard.ts'
-import { budgetOf, countedFor, draftResult, sizesOf, type ResultDraft, type ResultScale } from './result-forms.ts'
-import { keyOf, standingPlan, type Standing } from '../prepare/standing.ts'
+import {
+  isLarge,
+  budgetOf,
+  countedFor,
+  draftResult,
+  sizesOf,
+  type ResultDraft,
+  type ResultScale,
+} from './result-forms.ts'
+import { keyOf, standingPlan } from '../prepare/standing.ts'
 import {
   NOTHING_USED,
   type BudgetGrant,
@@ -16,21 +22,35 @@ import {
   type ResultForms,
   type ToolBudget,
 } from './tool-budget.ts'
-import { wasSent } from '../session/branch/branch.ts'
+import { wasSent } from '../session/branch.ts'
+import { storedText } from '../epoch/cascade/draft.ts'
+import { storeTexts } from '../session/archive.ts'
+import { keepAlive } from '../store-admin/retention.ts'
 
-export interface NewEdit {
-  readonly index: number
-  readonly record: FirstSendEdit
-  readonly original: string
-  /** What the original is; absent when it is stored already, as what a reader brought back is. */
-  readonly about?: Presented['about']
+/** Shortens new results that are too large. Their exact bytes are stored before any view mentions them. */
+export async function takeIn(resolved: Resolved): Promise<TakenIn> {
+  const { context, found } = resolved
+  const { deps, branch, conversation } = context
+  const edits = await newFirstSendEdits(context, found)
+  if (edits.length === 0) {
+    if (found.epoch !== undefined || found.firstSend.size > 0) await keepAlive(deps, branch, found)
+    return { ...resolved, standing: found, edits }
+  }
+  const originals = edits.flatMap(({ index, about }) =>
+    about === undefined ? [] : [{ ...storedText(conversation.items[index]!), about }],
+  )
+  await storeTexts(deps, branch, originals)
+  const added = edits.map(({ index, record }) => [index, record] as const)
+  const standing = { ...found, firstSend: new Map([...found.firstSend, ...added]) }
+  await keepAlive(deps, branch, standing)
+  return { ...resolved, standing, edits, seen: undefined }
 }
 
 /**
  * Results too large for the window, or for what their turn has left, are shown as preview + handle before they are sent for the first
  * time. Everything is told from the transcript and the edits that stand: every process decides the same.
  */
-export function newFirstSendEdits(
+function newFirstSendEdits(
   context: PrepareContext,
   standing: Standing,
 ): readonly NewEdit[] | Promise<readonly NewEdit[]> {

@@ -12,8 +12,8 @@ export const presenter =
       handle,
       registry,
       readers: readerNames(readers),
-      ...(tool !== undefined && { tool }),
-      ...(now !== undefined && { now }),
+      tool,
+      now,
     })
     return { text, report, about }
   }

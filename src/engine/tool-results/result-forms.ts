@@ -1,13 +1,13 @@
 import type { Handle } from '../../core/handles.ts'
 import type { IntakeRule, Policy } from '../../core/policy.ts'
-import type { Branch } from '../session/branch/branch.ts'
+import type { Branch } from '../session/branch.ts'
 import type { EngineDeps, Presented, PresentOptions } from '../deps.ts'
 import { derivedFrom, type Derived } from './derived.ts'
 import { describeOutput, pointerText } from '../intake/index.ts'
 import { designOf } from '../presets/design.ts'
-import { guardedView, isLarge } from './intake-guard.ts'
 import { readerNames, type Readers } from '../readers/reader-tools.ts'
 import { toolBudget, type BudgetGrant, type BudgetSnapshot, type ResultForms, type ToolBudget } from './tool-budget.ts'
+import { triggeredBy } from '../presets/shared.ts'
 
 /** The model that a result is for: what fits there, what a text weighs there, and which readers it can call. */
 export interface ResultScale {
@@ -17,7 +17,7 @@ export interface ResultScale {
   readonly now?: () => number
 }
 
-export interface ResultSource {
+interface ResultSource {
   readonly callId: string
   readonly tool?: string
   readonly text: string
@@ -136,8 +136,8 @@ async function viewWithin(
     countTokens,
     handle: handle(),
     readers,
-    ...(tool !== undefined && { tool }),
-    ...(now !== undefined && { now }),
+    tool,
+    now,
   }
   if (binary !== undefined) return deps.present(binary, options)
   const clean = deps.redact?.(text) ?? text
@@ -169,8 +169,25 @@ export function budgetOf(
     used,
     minPreviewTokens: Math.max(1, Math.min(minPreviewTokens ?? MIN_PREVIEW_TOKENS, previewTokens)),
     ...(turn < Infinity && { turnTokens: Math.floor(turn) }),
-    ...(sessionTokens !== undefined && { sessionTokens }),
-    ...(tools !== undefined && { tools }),
+    sessionTokens,
+    tools,
     ...(withinWindow === true && room !== undefined && { room }),
   })
+}
+
+/** Whether a preset's guard would not let this result through as it is. */
+export const isLarge = (policy: Policy, text: string): boolean =>
+  policy.intake.guard !== undefined &&
+  (triggeredBy(text, policy.intake.guard) !== undefined || designOf(policy).stops?.(text) === true)
+
+/** A large result as the preset shows it, always with the address of the original; undefined where it is not large, or the preset has no view. */
+function guardedView(policy: Policy, text: string, options: PresentOptions): Presented | undefined {
+  const { guard } = policy.intake
+  if (guard === undefined || !isLarge(policy, text)) return undefined
+  const started = options.now?.()
+  const shown = designOf(policy).guard?.(guard, text, options)
+  if (shown === undefined) return undefined
+  const { report, about } = describeOutput(text, shown.text, 'head-tail')
+  const elapsed = started === undefined ? {} : { processing_ms: options.now!() - started }
+  return { text: shown.text, about, report: { ...report, ...shown.metadata, ...elapsed } }
 }

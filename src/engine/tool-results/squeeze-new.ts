@@ -2,14 +2,14 @@ import type { Link } from '../../core/chain.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
 import { storeTexts } from '../session/archive.ts'
 import { squeeze } from '../epoch/cascade/squeeze.ts'
-import type { PrepareContext, View } from '../prepare/context.ts'
+import type { PrepareContext, View, NewEdit, Standing } from '../prepare/context.ts'
 import { isOver } from '../prepare/limits.ts'
 import { viewOf } from '../prepare/view.ts'
 import { ownTexts } from '../epoch/declare-epoch.ts'
 import { countItems, draftOf } from '../epoch/draft-of.ts'
-import type { NewEdit } from './first-send.ts'
-import { placedKeyOf, type Standing } from '../prepare/standing.ts'
-import { wasSent } from '../session/branch/branch.ts'
+import { placedKeyOf } from '../prepare/standing.ts'
+import { wasSent } from '../session/branch.ts'
+import { yieldNow } from '../../util/yield-now.ts'
 
 /** No new item is shown with fewer tokens. */
 const FLOOR_TOKENS = 40
@@ -32,10 +32,11 @@ export async function squeezeNew(
   const fresh = await neverSent(context, standing, new Set(intake.map(({ index }) => index)))
   if (fresh.size === 0) return undefined
   const draft = draftOf(context, standing)
-  await countItems(draft, context.pause)
+  const pause = yieldNow()
+  await countItems(draft, pause)
   const excess = Math.max(0, before.load.count.high - limit.tokens) + SLACK_TOKENS
   for (const times of TRIES) {
-    await context.pause()
+    await pause()
     const options = { floorTokens: FLOOR_TOKENS }
     const proposal = await squeeze(draft, excess * times, (index) => !fresh.has(index), options)
     const made = proposal.edits.flatMap((edit): NewEdit[] => {

@@ -6,7 +6,7 @@ import type { Limit, Target } from '../../core/target.ts'
 import { modelName } from '../../core/model-name.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
 import type { Policy } from '../../core/policy.ts'
-import { limitOf, modelOf, type Branch } from '../session/branch/branch.ts'
+import { limitOf, modelOf, type Branch } from '../session/branch.ts'
 import { textTokensOf } from '../prepare/counting.ts'
 import { limitFor } from '../prepare/limits.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -39,7 +39,7 @@ export interface ShownResult {
 }
 
 /** AutoSRE's metadata keys, Cyber-AutoAgent's compression fields, what the budget decided, and the record of the cut. */
-export interface ToolResultReport extends ShowReport {
+interface ToolResultReport extends ShowReport {
   readonly processing_ms: number
   readonly step: BudgetStep
   readonly shownTokens: number

@@ -1,7 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item, ItemCore, Media, Role } from '../../core/item.ts'
 import { type Fields, recordOf } from '../../core/values.ts'
-import { noteGrowth } from '../../util/grown-lists.ts'
 import type { Writable } from '../../util/writable.ts'
 
 /** Small readers shared by the codecs: they turn a wrong type into an error that names the place. */
@@ -131,10 +130,7 @@ export function itemsBehindHead(
     for (const item of itemsOf[at]!) added.push(item)
   if (!isTakenOver) return added
   const gone = countFrom(known.itemsOf, kept)
-  if (gone > 0) return known.items.slice(0, known.items.length - gone).concat(added)
-  const items = known.items.concat(added)
-  noteGrowth(known.items, items)
-  return items
+  return known.items.slice(0, known.items.length - gone).concat(added)
 }
 
 function countFrom(itemsOf: readonly (readonly Item[])[], from: number): number {

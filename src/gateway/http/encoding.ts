@@ -88,7 +88,7 @@ export const bodyTooLarge = (maxBytes: number, cause?: unknown): PlimsollError =
     {
       advice: 'Raise --max-body, or send less.',
       fields: { maxBytes },
-      ...(cause !== undefined && { cause }),
+      cause,
     },
   )
 
@@ -126,7 +126,7 @@ export function isReadable(encoding: string | undefined): boolean {
 }
 
 /** Unpacks a copy of a body that passes by. Whatever goes wrong ends the copy and nothing else. */
-export interface CopyDecoder {
+interface CopyDecoder {
   push(chunk: Uint8Array): void
   /** Resolves when what was pushed so far has been handed on; undefined where it has been. */
   flushed(): Promise<void> | undefined
@@ -178,5 +178,14 @@ export function copyDecoder(
       await done
       return isWhole
     },
+  }
+}
+
+/** One part of a path as it was meant. @throws PlimsollError `bad-input` */
+export function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (cause) {
+    throw new PlimsollError('bad-input', 'The path has a % that is not followed by two hexadecimal digits.', { cause })
   }
 }

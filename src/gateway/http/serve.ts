@@ -3,23 +3,28 @@ import type { Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { authorise, takeToken } from '../access.ts'
-import { errorAnswer, type Answer } from '../request/answer.ts'
+import { errorAnswer, type Answer } from '../answer.ts'
 import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
 import type { Dashboard } from '../../dashboard/dashboard.ts'
-import { arrivingBody } from './arriving-body.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
-import type { Reply, TurnReport } from '../exchange-types.ts'
+import type { Reply, TurnReport } from '../types.ts'
 import type { Gateway } from '../gateway.ts'
-import { lineOf, type ProxyLine } from '../operate/proxy-line.ts'
 import { pump } from './pump.ts'
-import { refuseUnspoken, routeOf } from '../../formats/endpoints.ts'
+import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
-import { ClientAbort } from './client-abort.ts'
-import { clientHeaders, headerReader, passThrough, upstreamOf, type SocketAnswer } from '../upstream/upstream-call.ts'
-import { ownPlace, type UpstreamTable } from '../upstream/upstreams.ts'
+import {
+  ClientAbort,
+  clientHeaders,
+  headerReader,
+  passThrough,
+  type SocketAnswer,
+  transportOf,
+} from '../upstream/upstream-call.ts'
+import { type UpstreamTable, ownUpstream } from '../upstream/upstreams.ts'
+import { wireOf } from '../../formats/registry.ts'
 
 /** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
 export interface ServeDeps {
@@ -49,7 +54,7 @@ export async function serve(deps: ServeDeps, incoming: IncomingMessage, response
     failure = outcome.error
   } catch (error) {
     failure = isPlimsollError(error) ? error.code : 'upstream'
-    fail(response, routeOf(method, path)?.wire, error)
+    fail(response, routeOf(method, path), error)
   }
   const line = lineOf(method, path, response, performance.now() - startedAt, turn, failure)
   try {
@@ -111,17 +116,17 @@ async function route(
     if (!response.writableFinished) gone.leave()
   })
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
-    const place = ownPlace(meant.places, undefined)
-    await passThrough(deps.dispatcher, place, meant.path, incoming, response, gone)
+    const upstream = ownUpstream(meant.upstreams, undefined)
+    await passThrough(deps.dispatcher, upstream, meant.path, incoming, response, gone)
     return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
-  const request = { method, path: meant.path, header, body, places: meant.places }
-  const reply = await deps.gateway.handle(request, upstreamOf(deps.dispatcher, incoming, gone))
+  const request = { method, path: meant.path, header, body, upstreams: meant.upstreams }
+  const reply = await deps.gateway.handle(request, transportOf(deps.dispatcher, incoming, gone))
   await answer(reply, response)
   if (reply.kind === 'relay') await reply.settled
   const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
-  return { ...(reply.turn !== undefined && { turn: reply.turn }), ...(error !== undefined && { error }) }
+  return { turn: reply.turn, error }
 }
 
 interface Outcome {
@@ -152,7 +157,7 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
   response.writeHead(status, headers).end(body)
 }
 
-function fail(response: ServerResponse, wire: string | undefined, cause: unknown): void {
+function fail(response: ServerResponse, route: Route | undefined, cause: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy()
     return
@@ -163,7 +168,7 @@ function fail(response: ServerResponse, wire: string | undefined, cause: unknown
   const { status } = error.fields
   // A body that was not read to its end cannot be followed by another request on the same connection.
   if (error.code === 'too-large' || error.code === 'forbidden') response.setHeader('connection', 'close')
-  send(response, errorAnswer(wire, error, typeof status === 'number' ? status : undefined))
+  send(response, errorAnswer(route && wireOf(route.wire), error, typeof status === 'number' ? status : undefined))
 }
 
 /** By events: an iterator takes several turns of the microtask queue for each piece. */
@@ -200,4 +205,79 @@ export function refuseUpgrade(socket: Duplex): void {
   socket.end(
     `HTTP/1.1 426 Upgrade Required\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
+}
+
+/** A body while it arrives. */
+interface ArrivingBody {
+  /** Gives the bytes so far. */
+  add(chunk: Buffer): number
+  whole(): Buffer
+}
+
+/** Who announces more gets no room ahead: announcing costs nothing. */
+const MOST_AHEAD = 4 * 1024 * 1024
+
+/**
+ * The pieces of a body of a known length are copied to where they belong as they come, so that each of them is garbage at once. Kept until
+ * the last has come, those of many bodies at a time outlive two collections of young memory; then only one of all memory frees them, and
+ * V8 starts such a one for every 64 MB of them.
+ */
+function arrivingBody(announced: number): ArrivingBody {
+  const chunks: Buffer[] = []
+  let room: Buffer | undefined
+  let size = 0
+  return {
+    add(chunk) {
+      if (room === undefined && size === 0 && chunk.length < announced && announced <= MOST_AHEAD)
+        room = Buffer.allocUnsafeSlow(announced)
+      if (room === undefined) chunks.push(chunk)
+      else room.set(chunk, size)
+      size += chunk.length
+      return size
+    },
+    whole() {
+      if (room !== undefined) return room.subarray(0, size)
+      return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+    },
+  }
+}
+
+/** One line per request, for `--json` and logs. Never a credential, never a body. */
+export interface ProxyLine {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly ms: number
+  readonly session?: string
+  readonly load?: number
+  readonly limit?: number
+  readonly epoch?: string
+  readonly saved?: number
+  readonly recovered?: true
+  readonly error?: string
+}
+
+function lineOf(
+  method: string,
+  path: string,
+  response: ServerResponse,
+  ms: number,
+  turn: TurnReport | undefined,
+  error: string | undefined,
+): ProxyLine {
+  return {
+    method,
+    path: path.split('?')[0]!,
+    status: response.statusCode,
+    ms: Math.round(ms),
+    ...(turn !== undefined && {
+      session: turn.session,
+      load: Math.ceil(turn.prepared.load.count.high),
+      limit: turn.prepared.limit.tokens,
+      saved: Math.max(0, Math.round(turn.prepared.report.loadOriginal - turn.prepared.report.loadAfter)),
+      ...(turn.prepared.epoch !== undefined && { epoch: turn.prepared.epoch }),
+      ...(turn.recovered && { recovered: true as const }),
+    }),
+    error,
+  }
 }

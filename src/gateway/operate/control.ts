@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PlimsollError } from '../../core/errors.ts'
 import { TOKEN_HEADER, unauthorised } from '../access.ts'
-import { decodePart } from '../http/decode-part.ts'
+import { decodePart } from '../http/encoding.ts'
 import { createAudiences, type Asking, type Audience, type AudienceDeps, type Audiences } from './audience.ts'
 import type { EventHub, NumberedEvent } from './event-hub.ts'
 import type { Ledger } from './ledger.ts'
@@ -19,13 +19,13 @@ export interface Control {
   close(): void
 }
 
-export interface ControlRequest extends Asking {
+interface ControlRequest extends Asking {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   readonly isReady: boolean
 }
 
-export interface ControlDeps extends AudienceDeps {
+interface ControlDeps extends AudienceDeps {
   readonly hub: EventHub
   readonly ledger: Ledger
   readonly metrics: Metrics

@@ -1,12 +1,11 @@
-import { BoundedMap } from '../../util/bounded-map.ts'
-import { jointKey } from '../../util/joint-key.ts'
+import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 import type { Writable } from '../../util/writable.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import { createLedger as createCallLedger, type Ledger as CallLedger, type LedgerOptions } from '../../meter/index.ts'
 
 /** One session as its events describe it. */
-export interface SessionSummary {
+interface SessionSummary {
   readonly tenant: string
   readonly session: string
   readonly firstAt: number
@@ -42,7 +41,7 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     const { tenant, session } = standing
     const { usage } = calls.totals({ tenant, session })
     const costUsd = calls.costOf(tenant, session)
-    return { ...standing, usage, ...(costUsd !== undefined && { costUsd }) }
+    return { ...standing, usage, costUsd }
   }
   return {
     ...calls,

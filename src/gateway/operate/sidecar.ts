@@ -6,8 +6,8 @@ import { handlesIn, isHandle, mapHandles, type Handle } from '../../core/handles
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { detectFormat } from '../../formats/registry.ts'
-import { errorAnswer, type Answer } from '../request/answer.ts'
-import { decodePart } from '../http/decode-part.ts'
+import { errorAnswer, type Answer } from '../answer.ts'
+import { decodePart } from '../http/encoding.ts'
 import { bearerIn, type HeaderReader } from '../identity.ts'
 
 /**
@@ -23,14 +23,14 @@ export interface Sidecar {
   handle(request: SidecarRequest): Promise<Answer>
 }
 
-export interface SidecarRequest {
+interface SidecarRequest {
   readonly method: string
   readonly path: string
   readonly header: HeaderReader
   readonly body: Uint8Array
 }
 
-export interface SidecarDeps {
+interface SidecarDeps {
   readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
   readonly session: (options: SessionOptions) => Session
   readonly read: (tenant: string, handle: Handle) => Promise<Uint8Array | undefined>

@@ -1,81 +1,82 @@
 import { randomUUID } from 'node:crypto'
-import type { Codec } from '../../core/codec.ts'
 import type { Conversation, Loss } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
 import { type Fields, isRecord, parsedJson } from '../../core/values.ts'
-import { wireOf } from '../../formats/registry.ts'
+import type { Wire } from '../../formats/registry.ts'
 import type { Route } from '../../formats/endpoints.ts'
 import type { AnswerHead } from '../../formats/wire/answer.ts'
 import { translateStream, translateWhole } from '../../formats/wire/translate.ts'
-import { errorBody } from '../request/answer.ts'
-import type { Outbound, Place, Rewrite, Upstream, UpstreamAnswer } from '../exchange-types.ts'
+import { errorBody } from '../answer.ts'
+import type { Outbound, Rewrite, Transport, Upstream, UpstreamAnswer } from '../types.ts'
 
-/** A request of the client's wire, on its way to a place that speaks another. */
-export interface Crossing {
-  readonly to: Codec
-  readonly place: Place & { readonly model: string }
+/** A request of the client's wire, on its way to a upstream that speaks another. */
+interface Crossing {
+  readonly to: Wire
+  readonly upstream: Upstream & { readonly model: string }
   readonly route: Route
   readonly conversation: Conversation
   /** What the answer may have where the client names no cap and the other wire wants one. */
   readonly maxOutputTokens?: number
 }
 
-export interface Crossed {
+interface Crossed {
   readonly text: string
   readonly stream: boolean
   readonly losses: readonly Loss[]
 }
 
-/** Whether a place speaks another wire than the client, so that everything has to be written anew for it. */
+/** Whether an upstream speaks another wire than the client, so that everything has to be written anew for it. */
 export const isForeign = (
-  place: Place,
+  upstream: Upstream,
   route: Route,
-): place is Place & { readonly wire: string; readonly model: string } =>
-  place.wire !== undefined && place.model !== undefined && place.wire !== route.wire
+): upstream is Upstream & { readonly wire: string; readonly model: string } =>
+  upstream.wire !== undefined && upstream.model !== undefined && upstream.wire !== route.wire
 
-/** The request in the place's own wire, with what did not come along. */
-function crossRequest({ to, place, route, conversation, maxOutputTokens }: Crossing): Crossed {
+/** The request in the upstream's own wire, with what did not come along. */
+function crossRequest({ to, upstream, route, conversation, maxOutputTokens }: Crossing): Crossed {
   const { settings } = conversation
   const stream = route.stream === 'events' || settings.stream
   const cap = settings.maxOutputTokens ?? maxOutputTokens
-  const { text, losses } = to.encode({
+  const { text, losses } = to.codec.encode({
     ...conversation,
     settings: {
       ...settings,
-      model: place.model,
+      model: upstream.model,
       stream,
-      ...(cap !== undefined && { maxOutputTokens: cap }),
-      ...(place.window !== undefined && { window: place.window }),
+      maxOutputTokens: cap,
+      window: upstream.window ?? settings.window,
     },
   })
   return { text, stream, losses }
 }
 
-/** Why a request cannot be written for a place: what would be lost, and rules of the other wire that it would break. */
+/** Why a request cannot be written for an upstream: what would be lost, and rules of the other wire that it would break. */
 export function obstaclesOf(crossing: Crossing): readonly string[] {
-  const { to, place, route } = crossing
+  const { to, upstream, route } = crossing
   if (route.stream === 'json-array') return ['a stream that is one JSON array']
   const { text, losses } = crossRequest(crossing)
   const lost = losses.filter(({ minor }) => minor !== true).map(({ what }) => what)
-  const broken = to.check(JSON.parse(text), { model: place.model }).map(({ rule, message }) => `${rule}: ${message}`)
+  const broken = to.codec
+    .check(JSON.parse(text), { model: upstream.model })
+    .map(({ rule, message }) => `${rule}: ${message}`)
   return [...new Set([...lost, ...broken])]
 }
 
-export function cannotCross(place: Place, obstacles: readonly string[]): PlimsollError {
+export function cannotCross(upstream: Upstream, obstacles: readonly string[]): PlimsollError {
   const named = obstacles.slice(0, 5).join('; ')
   return new PlimsollError(
     'unsupported',
-    `${place.endpoint} uses the API format ${place.wire}, which cannot express: ${named}.`,
+    `${upstream.endpoint} uses the API format ${upstream.wire}, which cannot express: ${named}.`,
     {
       advice: 'Leave that out, or configure an upstream with the API format of the client.',
-      fields: { losses: obstacles, wire: place.wire },
+      fields: { losses: obstacles, wire: upstream.wire },
     },
   )
 }
 
-export interface CrossSending extends Crossing {
-  readonly from: Codec
+interface CrossSending extends Crossing {
+  readonly from: Wire
   /** The request in the client's wire. */
   readonly text: string
   readonly nowSeconds: number
@@ -83,34 +84,37 @@ export interface CrossSending extends Crossing {
 }
 
 /** Sends a request across, and gives back an answer in the client's wire. */
-export async function sendAcross<B>(upstream: Upstream<B>, sending: CrossSending): Promise<UpstreamAnswer<B>> {
-  const { from, to, place, text, nowSeconds, emit } = sending
+export async function sendAcross<B>(transport: Transport<B>, sending: CrossSending): Promise<UpstreamAnswer<B>> {
+  const { from, to, upstream, text, nowSeconds, emit } = sending
   const crossed = crossRequest(sending)
   if (crossed.losses.length > 0) {
     const what = [...new Set(crossed.losses.map((loss) => loss.what))].slice(0, 5).join('; ')
-    emit({ type: 'warning', topic: 'cross-wire', message: `${to.format} cannot express: ${what}` })
+    emit({ type: 'warning', topic: 'cross-wire', message: `${to.id} cannot express: ${what}` })
   }
-  const answer = await upstream.send(crossOutbound({ ...place, wire: to.format }, crossed))
+  const answer = await transport.send(crossOutbound(to, upstream, crossed))
   const head = {
     id: randomUUID().replaceAll('-', ''),
-    model: place.model,
+    model: upstream.model,
     nowSeconds,
-    withUsage: wireOf(from.format).answers.wantsUsage(text),
+    withUsage: from.answers.wantsUsage(text),
   }
   return crossAnswer(from, to, head, answer)
 }
 
-function crossOutbound(place: Place & { readonly wire: string; readonly model: string }, crossed: Crossed): Outbound {
-  const { routes, framing, endpoint } = wireOf(place.wire)
+function crossOutbound(
+  { routes, framing, endpoint }: Wire,
+  upstream: Upstream & { readonly model: string },
+  crossed: Crossed,
+): Outbound {
   return {
-    place,
-    path: routes.path(place.model, crossed.stream),
+    upstream,
+    path: routes.path(upstream.model, crossed.stream),
     body: Buffer.from(crossed.text),
     headers: {
       'content-type': 'application/json',
       accept: crossed.stream ? framing.accept : 'application/json',
       'accept-encoding': 'identity',
-      // Beside these only the place's own configured headers are sent: a client's key is never shown to another vendor.
+      // Beside these only the upstream's own configured headers are sent: a client's key is never shown to another vendor.
       ...endpoint.headers(undefined),
     },
     foreign: true,
@@ -118,16 +122,16 @@ function crossOutbound(place: Place & { readonly wire: string; readonly model: s
 }
 
 /** The answer in the client's wire. */
-function crossAnswer<B>(from: Codec, to: Codec, head: AnswerHead, answer: UpstreamAnswer<B>): UpstreamAnswer<B> {
-  const isStream = wireOf(to.format).framing.isStream(answer.header('content-type'))
+function crossAnswer<B>(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer<B>): UpstreamAnswer<B> {
+  const isStream = to.framing.isStream(answer.header('content-type'))
   if (answer.status >= 400) return answer.rewritten(wholeRewrite((body) => clientError(from, answer.status, body)))
   if (isStream) return answer.rewritten(streamRewrite(from, to, head))
   return answer.rewritten(
     wholeRewrite((body) => {
-      const response = to.readResponse(body)
+      const response = to.codec.readResponse(body)
       // A good status with an error inside is for the caller to find, in the client's words.
       if (response.items.length === 0 && hasError(body)) return clientError(from, 400, body)
-      return translateWhole(response, wireOf(from.format).answers.writer(), head)
+      return translateWhole(response, from.answers.writer(), head)
     }),
   )
 }
@@ -155,25 +159,24 @@ const MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
 const NOTHING = new Uint8Array()
 
-function streamRewrite(from: Codec, to: Codec, head: AnswerHead): Rewrite {
-  const [client, upstream] = [wireOf(from.format), wireOf(to.format)]
-  const parser = upstream.framing.parser()
-  const translation = translateStream(upstream, client.answers.writer(), head)
-  const write = client.framing.write
+function streamRewrite(from: Wire, to: Wire, head: AnswerHead): Rewrite {
+  const parser = to.framing.parser()
+  const translation = translateStream(to, from.answers.writer(), head)
+  const write = from.framing.write
   let isOver = false
   const take = (data: string, event?: string): string => {
     if (isOver) return ''
-    const written = translation.push({ data, ...(event !== undefined && { event }) })
+    const written = translation.push({ data, event })
     if (translation.error() === undefined) {
       // What has no counterpart still tells the client that somebody is there.
-      return written.length === 0 ? client.framing.keepAlive : written.map(write).join('')
+      return written.length === 0 ? from.framing.keepAlive : written.map(write).join('')
     }
     isOver = true
     const error = clientError(from, 400, { error: translation.error() })
-    return write(client.answers.errorEvent(error))
+    return write(from.answers.errorEvent(error))
   }
   return {
-    contentType: client.framing.contentType,
+    contentType: from.framing.contentType,
     chunk: (bytes) =>
       Buffer.from(
         parser
@@ -192,12 +195,12 @@ function streamRewrite(from: Codec, to: Codec, head: AnswerHead): Rewrite {
 }
 
 /** The provider's own words in the client's shape. */
-function clientError(from: Codec, status: number, body: unknown): Fields {
+function clientError(from: Wire, status: number, body: unknown): Fields {
   const error = isRecord(body) && isRecord(body['error']) ? body['error'] : isRecord(body) ? body : {}
   const words = error['message'] ?? (isRecord(body) ? body['error'] : body)
   const code = [error['code'], error['type'], error['status']].find((value) => typeof value === 'string')
   const message = typeof words === 'string' ? words : JSON.stringify(words ?? 'The upstream refused the request.')
-  return errorBody(from.format, status, code ?? 'upstream', message)
+  return errorBody(from, status, code ?? 'upstream', message)
 }
 
 const hasError = (body: unknown): boolean =>

@@ -1,26 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici'
 import { PlimsollError } from '../../core/errors.ts'
 import { unpacker } from '../http/encoding.ts'
-import type { Upstream, UpstreamAnswer } from '../exchange-types.ts'
+import type { Transport, UpstreamAnswer } from '../types.ts'
 import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
 import type { HeaderReader } from '../identity.ts'
-import { piecesOf } from '../http/pieces.ts'
-import { pump } from '../http/pump.ts'
-import type { ClientAbort } from '../http/client-abort.ts'
-import { upstreamAddress, type ProxyPlace } from './upstreams.ts'
+import { piecesOf, pump } from '../http/pump.ts'
+import { upstreamAddress, type ProxyUpstream } from './upstreams.ts'
+import { readFileSync } from 'node:fs'
+import { rootCertificates } from 'node:tls'
+import { EventEmitter } from 'node:events'
 
-/** The client's own request with changes, sent to a place. */
-export function upstreamOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: ClientAbort): Upstream<Readable> {
+/** The client's own request with changes, sent to a upstream. */
+export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: ClientAbort): Transport<Readable> {
   return {
-    async send({ place, path, body, headers: changes, foreign }) {
-      const { headers: own, base } = place as ProxyPlace
+    async send({ upstream, path, body, headers: changes, foreign }) {
+      const { headers: own, base } = upstream as ProxyUpstream
       const { host } = base
       const headers = foreign === true ? {} : forwarded(incoming)
       change(headers, changes)
       change(headers, own)
-      const { origin, path: target } = upstreamAddress(place as ProxyPlace, path)
+      const { origin, path: target } = upstreamAddress(upstream as ProxyUpstream, path)
       const content = body.length > 0 ? body : null
       const call = (): Promise<Dispatcher.ResponseData> =>
         dispatcher.request({ origin, path: target, method: 'POST', headers, body: content, signal: gone })
@@ -44,7 +45,7 @@ function change(headers: Record<string, string>, changes: Readonly<Record<string
 /** Everything that is no model call: streamed both ways, never read. */
 export async function passThrough(
   dispatcher: Dispatcher,
-  place: ProxyPlace,
+  upstream: ProxyUpstream,
   path: string,
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -52,17 +53,21 @@ export async function passThrough(
 ): Promise<void> {
   const length = incoming.headers['content-length']
   const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
-  const { origin, path: target } = upstreamAddress(place, path)
+  const { origin, path: target } = upstreamAddress(upstream, path)
   const given = await dispatcher
     .request({
       origin,
       path: target,
       method: (incoming.method ?? 'GET') as Dispatcher.HttpMethod,
-      headers: { ...forwarded(incoming), ...(length !== undefined && { 'content-length': length }), ...place.headers },
+      headers: {
+        ...forwarded(incoming),
+        ...(length !== undefined && { 'content-length': length }),
+        ...upstream.headers,
+      },
       body: hasBody ? incoming : null,
       signal: gone,
     })
-    .catch(unreachable(place.base.host))
+    .catch(unreachable(upstream.base.host))
   response.writeHead(given.statusCode, clientHeaders(given.headers))
   await pump({ taken: [], body: given.body }, response)
 }
@@ -153,4 +158,53 @@ export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Reco
     if (value !== undefined && goesToClient(name, connection)) out[name] = value
   }
   return out
+}
+
+export interface ConnectionOptions {
+  /** Until an upstream begins to answer. @default 600_000 */
+  readonly upstreamTimeoutMs?: number
+  /** Silence inside an answer. Models may think for minutes without a byte. @default 600_000 */
+  readonly upstreamIdleMs?: number
+  /** PEM file with further certificate authorities; NODE_EXTRA_CA_CERTS works as everywhere. */
+  readonly caFile?: string
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** Connections to upstreams: kept alive, through HTTPS_PROXY where that is set and NO_PROXY does not forbid it. */
+export function createDispatcher(options: ConnectionOptions): Dispatcher {
+  const { upstreamTimeoutMs = 600_000, upstreamIdleMs = 600_000, caFile } = options
+  const settings = {
+    headersTimeout: upstreamTimeoutMs,
+    bodyTimeout: upstreamIdleMs,
+    connections: 1_024,
+    connect: {
+      timeout: CONNECT_TIMEOUT_MS,
+      ...(caFile !== undefined && { ca: [...rootCertificates, certificatesIn(caFile)] }),
+    },
+  }
+  const { env } = process
+  const proxied = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (env[name] ?? '') !== '')
+  return proxied ? new EnvHttpProxyAgent(settings) : new Agent(settings)
+}
+
+function certificatesIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `The certificate file ${file} cannot be read.`, {
+      advice: 'Give a PEM file with --ca-file, PLIMSOLL_CA_FILE or caFile.',
+      cause,
+    })
+  }
+}
+
+/** Says that a client has left. What `undici` needs of an abort signal, for a fraction of what making and watching one costs. */
+export class ClientAbort extends EventEmitter {
+  aborted = false
+
+  leave(): void {
+    this.aborted = true
+    this.emit('abort')
+  }
 }

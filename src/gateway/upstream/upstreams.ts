@@ -1,11 +1,11 @@
 import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import type { Place } from '../exchange-types.ts'
 import type { HeaderReader } from '../identity.ts'
 import { endpointAtRoot } from '../../formats/endpoints.ts'
+import type { Upstream } from '../types.ts'
 
-/** A place with what only the shell needs to know about it. */
-export interface ProxyPlace extends Place {
+/** A upstream with what only the shell needs to know about it. */
+export interface ProxyUpstream extends Upstream {
   readonly base: URL
   readonly headers: Readonly<Record<string, string>>
 }
@@ -16,18 +16,18 @@ export interface UpstreamTable {
   resolve(
     path: string,
     header: HeaderReader,
-  ): { readonly places: readonly ProxyPlace[]; readonly path: string } | undefined
+  ): { readonly upstreams: readonly ProxyUpstream[]; readonly path: string } | undefined
 }
 
 /** @throws PlimsollError `bad-config` for what is no http(s) URL. */
 export function upstreamTable(upstreams: Upstreams): UpstreamTable {
-  const table = new Map<string, readonly ProxyPlace[]>()
+  const table = new Map<string, readonly ProxyUpstream[]>()
   for (const [prefix, given] of Object.entries(upstreams)) {
     const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
     if (list.length > 0)
       table.set(
         prefix,
-        list.map((one) => placeOf(prefix, one)),
+        list.map((one) => readUpstream(prefix, one)),
       )
   }
   return {
@@ -35,19 +35,19 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
     resolve(path, header) {
       const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
       const named = table.get(first)
-      if (named !== undefined) return { places: named, path: rest.startsWith('/') ? rest : `/${rest}` }
+      if (named !== undefined) return { upstreams: named, path: rest.startsWith('/') ? rest : `/${rest}` }
       const meant = table.get(endpointAtRoot(path, header)?.name ?? '')
-      return meant === undefined ? undefined : { places: meant, path }
+      return meant === undefined ? undefined : { upstreams: meant, path }
     },
   }
 }
 
 /**
- * The first place that takes the client's bytes as they are.
+ * The first upstream that takes the client's bytes as they are.
  * @throws PlimsollError `unsupported` when all of them speak another wire.
  */
-export function ownPlace<P extends Place>(places: readonly P[], wire: string | undefined): P {
-  const own = places.find((place) => place.wire === undefined || place.wire === wire)
+export function ownUpstream<P extends Upstream>(upstreams: readonly P[], wire: string | undefined): P {
+  const own = upstreams.find((upstream) => upstream.wire === undefined || upstream.wire === wire)
   if (own !== undefined) return own
   throw new PlimsollError(
     'unsupported',
@@ -55,7 +55,7 @@ export function ownPlace<P extends Place>(places: readonly P[], wire: string | u
   )
 }
 
-function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
+function readUpstream(provider: string, given: string | UpstreamConfig): ProxyUpstream {
   const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
   let base: URL
   try {
@@ -86,30 +86,30 @@ function placeOf(provider: string, given: string | UpstreamConfig): ProxyPlace {
     base,
     provider,
     headers,
-    ...(model !== undefined && { model }),
-    ...(window !== undefined && { window }),
-    ...(wire !== undefined && { wire }),
+    model,
+    window,
+    wire,
   }
 }
 
 /** Where a request goes, as `undici` takes it. */
-export interface Address {
+interface Address {
   readonly origin: string
   readonly path: string
 }
 
 const MOST_ADDRESSES = 256
-const addresses = new WeakMap<ProxyPlace, Map<string, Address>>()
+const addresses = new WeakMap<ProxyUpstream, Map<string, Address>>()
 
 /** `upstreamUrl`, worked out once for each path that a client uses. One with a query may hold a credential, and is not kept. */
-export function upstreamAddress(place: ProxyPlace, path: string): Address {
-  const known = addresses.get(place) ?? new Map<string, Address>()
+export function upstreamAddress(upstream: ProxyUpstream, path: string): Address {
+  const known = addresses.get(upstream) ?? new Map<string, Address>()
   const found = known.get(path)
   if (found !== undefined) return found
-  const { origin, pathname, search } = upstreamUrl(place, path)
+  const { origin, pathname, search } = upstreamUrl(upstream, path)
   const address = { origin, path: pathname + search }
   if (path.includes('?') || known.size >= MOST_ADDRESSES) return address
-  addresses.set(place, known.set(path, address))
+  addresses.set(upstream, known.set(path, address))
   return address
 }
 
@@ -117,7 +117,7 @@ export function upstreamAddress(place: ProxyPlace, path: string): Address {
  * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
  * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
  */
-function upstreamUrl({ base }: ProxyPlace, path: string): URL {
+function upstreamUrl({ base }: ProxyUpstream, path: string): URL {
   const root = base.pathname.replace(/\/+$/, '')
   const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
   const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))

@@ -250,7 +250,6 @@ class Replay {
     const turn = await this.#session.prepare({
       format: this.#codec.format,
       body,
-      conversation: asked,
       targets: [{ model: this.#model, window, maxOutputTokens: this.#reserve }],
       tools: readers ? { tools: [COMPACT_READER], declared: this.#declaredTools } : undefined,
     })

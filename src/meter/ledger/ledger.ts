@@ -3,8 +3,7 @@ import { costOfUsage, type PriceModel, simulateUsage } from '../../core/price.ts
 import type { UsageSeen } from '../../core/records.ts'
 import { addUsage, isKnownUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 import type { Spender } from './budgets.ts'
-import { BoundedMap } from '../../util/bounded-map.ts'
-import { jointKey } from '../../util/joint-key.ts'
+import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 import type { Writable } from '../../util/writable.ts'
 
 /** One model call, side calls included: whoever summarises spends too. */

@@ -4,8 +4,7 @@ import { isDeclaredOn } from '../../../core/epochs.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { Epoch } from '../../../core/records.ts'
 import type { FoundEpoch } from '../../../ports/session-store.ts'
-import type { PrepareContext } from '../../prepare/context.ts'
-import type { Standing } from '../../prepare/standing.ts'
+import type { PrepareContext, Standing } from '../../prepare/context.ts'
 
 /** A holder that died is waited for no longer than this; a living one renews three times as often. */
 const LEASE_MS = 15_000

@@ -1,0 +1,150 @@
+import { sharedLinks, type Link } from '../../core/chain.ts'
+import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
+import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import { modelName } from '../../core/model-name.ts'
+import type { Target } from '../../core/target.ts'
+import { codecFor, type EngineDeps } from '../deps.ts'
+import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
+import type { Branch } from '../session/branch.ts'
+import type { Opened, PrepareContext, PrepareRequest, ReadRequest } from './context.ts'
+import { countAhead } from './counting.ts'
+import { isOver, limitsOf, openLimit } from './limits.ts'
+import { finalStepOf, isUsedUp } from './permit.ts'
+import { findStanding } from './standing.ts'
+import { viewOf } from './view.ts'
+
+/** What the verb `prepare` is given, read. @throws PlimsollError `bad-input` */
+export function readRequest(
+  deps: EngineDeps,
+  { tenant }: Pick<Branch, 'tenant'>,
+  request: PrepareRequest,
+): ReadRequest {
+  const { format, body, targets, send, expectedCalls, tools } = request
+  const codec = codecFor(deps, format)
+  const text = typeof body === 'string' ? body : textOf(body)
+  const conversation = deps.memo.bodies.decode(tenant, codec, text)
+  return {
+    codec,
+    text,
+    conversation,
+    links: linksOf(deps, codec, conversation),
+    targets: targets ?? [],
+    expectedCalls,
+    tools,
+    sendTo: () => send,
+  }
+}
+
+/** The content chain of a conversation. */
+export const linksOf = (
+  { memo }: Pick<EngineDeps, 'memo'>,
+  codec: Codec,
+  conversation: Conversation,
+): readonly Link[] => memo.chain(conversation.items, (item) => codec.quoted(conversation, item))
+
+/**
+ * Asks every target in order: the first on which the request fits as it stands gets it, and those before it are skipped. Where it fits on none,
+ * the one with the most room loses least.
+ */
+export async function open(deps: EngineDeps, branch: Branch, request: ReadRequest): Promise<Opened> {
+  const { conversation, targets } = request
+  if (targets.length < 2)
+    return openAt(deps, branch, request, 0, targets[0] ?? { model: conversation.settings.model ?? 'unknown' })
+  const skipped: (() => void)[] = []
+  let roomiest: Opened | undefined
+  let failed: unknown
+  for (const [place, target] of targets.entries()) {
+    const opened = await openAt(deps, branch, request, place, target).catch((error: unknown) => {
+      if (!isPlimsollError(error, 'limit-not-positive')) throw error
+      failed = error
+      return undefined
+    })
+    if (opened === undefined) continue
+    const { context, found } = opened
+    const view = viewOf(context, found)
+    const { load } = view
+    const isClosed = finalStepOf(context) !== undefined && isUsedUp(context, found, view)
+    if (!isClosed && !isOver(load, context.limit)) {
+      skipped.forEach((tell) => tell())
+      return { ...opened, seen: view }
+    }
+    const { tokens: limit } = context.limit
+    const numbers = { projected: load.count.high, limit, margin: limit - load.count.high }
+    skipped.push(() =>
+      context.emit({ type: 'verdict-given', verdict: { kind: 'skip', target, reason: 'does not fit', ...numbers } }),
+    )
+    if (roomiest === undefined || limit > roomiest.context.limit.tokens) roomiest = { ...opened, seen: view }
+  }
+  if (roomiest === undefined) throw failed
+  return roomiest
+}
+
+/** Makes ready whatever counts the request's tokens on a target, and finds what stands for it there. */
+async function openAt(
+  deps: EngineDeps,
+  branch: Branch,
+  request: ReadRequest,
+  chosen: number,
+  given: Target,
+): Promise<Opened> {
+  const { codec, text, links } = request
+  const target = named(given)
+  const { limit, conversation } = openLimit(
+    deps.policy,
+    request.conversation,
+    limitsOf(deps, target, request.conversation),
+  )
+  const { calibration, decisions, sealedTokens, isExact } = branch.log
+  const { trail } = branch.requests
+  const shared = trail?.decisions === decisions ? sharedLinks(trail.links, links) : 0
+  if (deps.loadTokenizer !== undefined) await deps.loadTokenizer(target.model)
+  // Nothing that another session loaded decides here.
+  const isSharp = deps.loadTokenizer !== undefined || (isExact && (await deps.sharpen?.(target.model)) === true)
+  const { model, endpoint } = target
+  const gauge = { model, endpoint, owner: branch.tenant, estimated: !isSharp, hidden: sealedTokens, calibration }
+  const known = { items: (links[shared - 1]?.index ?? -1) + 1, links: shared }
+  await countAhead(deps, gauge, conversation, known.items)
+  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
+  const offer = openOffer(deps, gauge, conversation, room, request.tools)
+  const { tenant, session, agent } = branch
+  const context: PrepareContext = {
+    deps,
+    branch,
+    codec,
+    text,
+    bytes: conversation.bytes ?? Buffer.byteLength(text),
+    conversation,
+    links,
+    known,
+    target,
+    chosen,
+    gauge,
+    limit,
+    offer,
+    readers: readersFor(conversation, offer.withEdits),
+    epochReaders: () => readersFor(conversation, offer.withEpoch()),
+    expectedCalls: request.expectedCalls,
+    send: request.sendTo?.(chosen),
+    emit: (body) => deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent }),
+  }
+  return { request, context, found: await findStanding(context) }
+}
+
+function named(target: Target): Target {
+  const model = modelName(target.model)
+  return model === target.model ? target : { ...target, model }
+}
+
+/** @throws PlimsollError `bad-input` for what JSON cannot say. */
+function textOf(body: object): string {
+  try {
+    return JSON.stringify(body)
+  } catch (cause) {
+    const [reason] = (cause as Error).message.split('\n')
+    throw new PlimsollError('bad-input', `The body cannot be written as JSON: ${reason}.`, {
+      advice: 'Circles and BigInt have no place in a request.',
+      cause,
+    })
+  }
+}

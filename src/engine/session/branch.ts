@@ -1,0 +1,430 @@
+import type { Limit, Load, Thresholds } from '../../core/target.ts'
+import type { Spender } from '../../meter/index.ts'
+import type { EngineDeps } from '../deps.ts'
+import { formOf, branchLog, type BranchLog, type EpochChange } from './branch-log.ts'
+import type { Link } from '../../core/chain.ts'
+import type { Conversation } from '../../core/conversation.ts'
+import type { Item } from '../../core/item.ts'
+import type { FirstSendEdit, LogRecord, MeasuredRequest, Epoch } from '../../core/records.ts'
+import type { FoundEpoch } from '../../ports/session-store.ts'
+import type { Readers } from '../readers/reader-tools.ts'
+import type { Count } from '../../core/count.ts'
+import type { ArtifactMeta } from '../../ports/artifact-store.ts'
+import type { Proposal } from '../epoch/cascade/draft.ts'
+import type { RunningWork } from './background-work.ts'
+import type { Handle } from '../../core/handles.ts'
+import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
+
+/**
+ * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
+ * next request; losing it costs a look-up, never a byte.
+ *
+ * It is a set of records. Each is a class of this file, and only its own methods assign its fields: everybody else gets them read-only, and the
+ * compiler holds that.
+ */
+export interface Branch extends BranchOwner {
+  /** Runs work in its order among the session's calls. */
+  readonly inOrder: InOrder
+  /** What the session's log says. */
+  readonly log: BranchLog
+  /** The epoch that requests stand under. */
+  readonly standing: Readonly<StandingEpoch>
+  /** The last request of this process, and what it sent before. */
+  readonly requests: Readonly<LastRequest>
+  /** Prepared requests without an answer yet. */
+  readonly turns: Readonly<OpenTurns>
+  readonly artifacts: Readonly<SessionArtifacts>
+  readonly toolUse: Readonly<ToolUse>
+  /** What could not be written while the store was away. */
+  readonly outbox: Outbox
+  /** A reduction that a person asked for. */
+  readonly wish: Readonly<CompactWish>
+  /** A summary that is written in the background. */
+  readonly background: Readonly<BackgroundSlot>
+}
+
+interface BranchOwner {
+  readonly tenant: string
+  readonly session: string
+  readonly agent: string
+  /** Who pays, when that is not the tenant: the name of an API key, never the key. */
+  readonly key?: string
+}
+
+type InOrder = <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
+
+export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
+  return {
+    ...owner,
+    inOrder,
+    log: branchLog(owner, (fragment) => formOf(deps, fragment)),
+    standing: new StandingEpoch(),
+    requests: new LastRequest(),
+    turns: new OpenTurns(),
+    artifacts: new SessionArtifacts(),
+    toolUse: new ToolUse(),
+    outbox: new Outbox(),
+    wish: new CompactWish(),
+    background: new BackgroundSlot(),
+  }
+}
+
+/** Whether a history was sent before: a resend or rewind, not something new. */
+export const wasSent = ({ log, requests }: Pick<Branch, 'log' | 'requests'>, chain: string): boolean =>
+  log.sent.has(chain) || requests.has(chain)
+
+/** The model of the last request, of this process or another. */
+export const modelOf = ({ log, requests }: Branch): string | undefined => requests.last?.model ?? log.lastCall?.model
+
+export const limitOf = ({ log, requests }: Branch): Limit | undefined => requests.last?.limit ?? log.lastCall?.limit
+
+/** Who a call of this branch is booked on. */
+export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
+  tenant,
+  session,
+  agent,
+  key: key ?? tenant,
+})
+
+export interface ChainedItems {
+  readonly items: readonly Item[]
+  readonly links: readonly Link[]
+}
+
+/** A request as it was prepared. */
+interface Sent extends ChainedItems {
+  readonly model: string
+  readonly load: Load
+  readonly limit: Limit
+  /** What it asked for beside its history: its output cap among others. */
+  readonly asked: Pick<Conversation, 'format' | 'settings'>
+  /** Readers that it declared. */
+  readonly readers: Readers
+}
+
+/** A request, and what stood for it: the next one asks only about what it adds. */
+interface Trail extends ChainedItems {
+  readonly epochs: readonly FoundEpoch[]
+  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+  /** Decisions that the log held then; with another one what stood has to be asked again. */
+  readonly decisions: number
+}
+
+/** Calls that the growth is taken from. */
+const MOST_GROWTH = 10
+
+/** The last request that this process prepared. */
+class LastRequest {
+  last: Sent | undefined
+  /** What stood for it; undefined where the store has to be asked again. */
+  trail: Trail | undefined
+  /** Its items, once the archive holds them as a whole. */
+  archived: readonly Item[] = []
+  /** Growth of the load over the last calls, epochs left out. */
+  growth: readonly number[] = []
+  /** It came in at or above high water. */
+  isHigh = false
+  readonly #sent = new Set<string>()
+
+  /** Whether a history was prepared here, by its chain hash. */
+  has(chain: string): boolean {
+    return this.#sent.has(chain)
+  }
+
+  /** A request is ready to leave. `known`: links that the one before had as well. */
+  prepared(request: Sent, { known, trail, isReduced }: Preparing): void {
+    for (const { chain } of request.links.slice(known)) this.#sent.add(chain)
+    if (!isReduced && this.last?.model === request.model)
+      this.growth = [...this.growth.slice(1 - MOST_GROWTH), request.load.count.high - this.last.load.count.high]
+    this.last = request
+    this.trail = trail
+  }
+
+  /** Notes whether a request came in at or above high water; true when the one before did not. */
+  rose(isHigh: boolean): boolean {
+    const wasHigh = this.isHigh
+    this.isHigh = isHigh
+    return isHigh && !wasHigh
+  }
+
+  keepArchived(items: readonly Item[]): void {
+    this.archived = items
+  }
+
+  /** What memory said in the store's place has to be asked again. */
+  forgetTrail(): void {
+    this.trail = undefined
+  }
+}
+
+interface Preparing {
+  readonly known: number
+  readonly trail: Trail | undefined
+  /** It declared an epoch: its load says nothing about growth. */
+  readonly isReduced: boolean
+}
+
+/** Records that wait for the answer to be written with. */
+export interface Unwritten {
+  /** Worked out when the answer is there. */
+  records(): Promise<readonly LogRecord[]>
+  /** They are in the log. */
+  written(): void
+}
+
+/** A prepared request whose response has not been recorded yet. */
+export interface OpenTurn {
+  readonly id: string
+  readonly model: string
+  readonly endpoint?: string
+  readonly format: string
+  readonly limit: Limit
+  readonly thresholds: Thresholds
+  readonly measured: MeasuredRequest
+  /** Raw tokens of the whole request. */
+  readonly estimated: number
+  /** Its tokens as the meter saw them, a design's formula left aside. */
+  readonly count: Count
+  /** Whoever gets it refuses what is too long. */
+  readonly refusesOverflow: boolean
+  /** The provider holds the history before it. */
+  readonly isChained: boolean
+  /** Held against the budgets until the answer's cost is known. */
+  readonly reservation?: string
+  readonly epoch?: string
+  /** It was made a closing turn, because the context was used up. */
+  readonly isClosing: boolean
+  readonly startedAt: number
+  /** What the log does not hold of this request yet; written together with its answer. */
+  readonly unwritten?: Unwritten
+}
+
+/** Requests that wait for their answer. */
+class OpenTurns {
+  /** The highest number that was given out. */
+  count = 0
+  readonly #open = new Map<string, OpenTurn>()
+
+  /** An id that no turn of the log has. */
+  newId(inLog: number): string {
+    this.count = Math.max(this.count, inLog) + 1
+    return `turn-${this.count}`
+  }
+
+  open(turn: OpenTurn): void {
+    this.#open.set(turn.id, turn)
+  }
+
+  /** Each can be closed once. */
+  close(id: string): OpenTurn | undefined {
+    const turn = this.#open.get(id)
+    this.#open.delete(id)
+    return turn
+  }
+}
+
+/** The epoch that the requests of a branch stand under, as far as it is known. */
+class StandingEpoch {
+  epoch: Epoch | undefined
+
+  /** It was declared, or found for what the client sends; undefined when what it covers is gone. */
+  take(epoch: Epoch | undefined): void {
+    this.epoch = epoch
+  }
+
+  /** The log holds another decision. */
+  follow(change: EpochChange): void {
+    if ('stands' in change) this.epoch = change.stands
+    else if (this.epoch?.id === change.undone) this.epoch = undefined
+  }
+}
+
+interface WaitingArtifact {
+  readonly bytes: Uint8Array
+  readonly meta: ArtifactMeta
+}
+
+/** What waits to be written. */
+interface Waiting {
+  readonly records: readonly LogRecord[]
+  readonly epochs: readonly Epoch[]
+  readonly artifacts: readonly WaitingArtifact[]
+}
+
+/** Beyond this the client's own transcript, sent again whole, is the only copy until the store is back. */
+const MOST_ARTIFACT_BYTES = 64 * 1024 * 1024
+const MOST_RECORDS = 10_000
+/** Between two attempts to reach a store that was away. */
+const QUIET_MS = 1_000
+
+/** What could not be written while the store was away, in memory until it is back. */
+class Outbox {
+  #records: LogRecord[] = []
+  #epochs: Epoch[] = []
+  #artifacts = new Map<string, WaitingArtifact>()
+  #artifactBytes = 0
+  #quietUntil = 0
+  #failures = 0
+
+  get records(): readonly LogRecord[] {
+    return this.#records
+  }
+
+  get epochs(): readonly Epoch[] {
+    return this.#epochs
+  }
+
+  get isEmpty(): boolean {
+    return this.#records.length + this.#epochs.length + this.#artifacts.size === 0
+  }
+
+  /** The store is not asked again yet: each question may wait for a timeout. */
+  isQuiet(now: number): boolean {
+    return now < this.#quietUntil
+  }
+
+  /** A call of the store failed. */
+  failed(now: number): void {
+    // One broken connection is no outage: the next call asks again and flushes the outbox, before another process is asked.
+    this.#quietUntil = this.#failures++ === 0 ? 0 : now + QUIET_MS
+  }
+
+  answered(): void {
+    this.#failures = 0
+  }
+
+  /** Items are left out: the next request shows them again, and they are archived then. */
+  addRecords(records: readonly LogRecord[]): void {
+    const kept = records.filter(({ type }) => type === 'edit' || type === 'audit' || type === 'usage')
+    this.#records.push(...kept.slice(0, Math.max(0, MOST_RECORDS - this.#records.length)))
+  }
+
+  addEpoch(epoch: Epoch): void {
+    this.#epochs.push(epoch)
+  }
+
+  /** False when there is no room for it. */
+  addArtifact(handle: string, artifact: WaitingArtifact): boolean {
+    if (this.#artifacts.has(handle)) return true
+    if (this.#artifactBytes + artifact.bytes.length > MOST_ARTIFACT_BYTES) return false
+    this.#artifacts.set(handle, artifact)
+    this.#artifactBytes += artifact.bytes.length
+    return true
+  }
+
+  /** Takes everything out, to be written. */
+  take(): Waiting {
+    const waiting = { records: this.#records, epochs: this.#epochs, artifacts: [...this.#artifacts.values()] }
+    this.#records = []
+    this.#epochs = []
+    this.#artifacts = new Map()
+    this.#artifactBytes = 0
+    return waiting
+  }
+}
+
+/** What a person asks of a reduction. */
+export interface CompactRequest {
+  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
+  readonly instructions?: string
+  /** It stands in the log, and so does what comes of it. */
+  readonly isLogged?: boolean
+}
+
+/** A reduction that was asked for: the next request declares an epoch, needed or not. */
+class CompactWish {
+  /** Undefined when nobody asks. */
+  request: CompactRequest | undefined
+  /** Why the last one came to nothing. */
+  refusal: string | undefined
+
+  ask(request: CompactRequest): void {
+    this.request = request
+    this.refusal = undefined
+  }
+
+  /** An epoch was tried; `refusal` says why there is none. */
+  answer(refusal?: string): void {
+    if (this.request !== undefined) this.refusal = refusal
+    this.request = undefined
+  }
+}
+
+/** The history that a background summary stands for, by its chain hash and length, and the epoch that stood when it was planned. */
+interface SummarisedHistory {
+  readonly chain: string
+  readonly count: number
+  readonly standing: string | undefined
+}
+
+/** A summary that is being written, or was written and waits for its request. Memory only: what counts is the epoch's record. */
+interface BackgroundSummary extends SummarisedHistory {
+  /** The plan with a model's words in it; undefined while it is being written, or when there are none. */
+  readonly proposal: Proposal | undefined
+  readonly isOver: boolean
+}
+
+/** Room for one background summary. */
+class BackgroundSlot {
+  summary: BackgroundSummary | undefined
+  /** The load at which the last one was started. */
+  startedAt = 0
+  #work: RunningWork | undefined
+
+  /** `run` starts the work, and says through `finish` how it ended; undefined when nothing may be started any more. */
+  start(
+    history: SummarisedHistory,
+    load: number,
+    run: (finish: (proposal: Proposal | undefined) => void) => RunningWork | undefined,
+  ): void {
+    this.startedAt = load
+    let own: BackgroundSummary = { ...history, proposal: undefined, isOver: false }
+    const work = run((proposal) => {
+      const before = own
+      own = { ...own, proposal, isOver: true }
+      if (this.summary === before) this.summary = own
+    })
+    if (work === undefined) return
+    this.summary = own
+    this.#work = work
+  }
+
+  /** Ends the work, if it still goes on. */
+  drop(): void {
+    this.#work?.abort()
+    this.#work = undefined
+    this.summary = undefined
+  }
+}
+
+/** Whether a summary is being written: an epoch that nothing forces waits for it. */
+export const isWriting = ({ summary }: Pick<BackgroundSlot, 'summary'>): boolean => summary?.isOver === false
+
+/** Artifacts that the store knows as this session's because this process told it. */
+class SessionArtifacts {
+  readonly #referenced = new Set<Handle>()
+  #writes = 0
+
+  has(handle: Handle): boolean {
+    return this.#referenced.has(handle)
+  }
+
+  referenced(handles: Iterable<Handle>): void {
+    for (const handle of handles) this.#referenced.add(handle)
+  }
+
+  /** Counts an artifact that is being written: how many were before it. */
+  countWrite(): number {
+    return this.#writes++
+  }
+}
+
+/** Tokens that results took since the last request, and in the session as far as this process knows. */
+class ToolUse {
+  snapshot: BudgetSnapshot = NOTHING_USED
+
+  /** Results were shown, or a request came that has them. */
+  is(snapshot: BudgetSnapshot): void {
+    this.snapshot = snapshot
+  }
+}

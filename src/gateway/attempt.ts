@@ -1,0 +1,285 @@
+import { DOES_NOT_FIT, isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { modelName } from '../core/model-name.ts'
+import type { LearnedLimit, Target, Verdict } from '../core/target.ts'
+import { isChained, showsWholePrompt } from '../core/count.ts'
+import type { LearnedFrom } from '../engine/learning/learned-limits.ts'
+import { lessonOf, within } from '../engine/learning/size-refusal.ts'
+import type { ReadyRequest } from '../engine/prepare/prepare.ts'
+import { classifyProviderError, isVendor, type ClassifiedError } from '../formats/overflow/classify.ts'
+import { byName } from '../formats/registry.ts'
+import { decodeBody } from './http/encoding.ts'
+import type { GatewayDeps, OpenedRequest } from './open.ts'
+import { refusalInside } from './read-answer.ts'
+import { wholeOf, type Upstream, type UpstreamAnswer } from './types.ts'
+import { isForeign, sendAcross } from './upstream/cross-wire.ts'
+import { outboundOf, sideRequest } from './upstream/outbound.ts'
+
+/** A request that was made to fit one upstream. */
+export interface Attempt {
+  readonly upstream: Upstream
+  readonly target: Target
+  readonly prepared: ReadyRequest
+}
+
+export interface Sent<B> {
+  readonly attempt: Attempt
+  readonly answer: UpstreamAnswer<B>
+  /** What the answer refuses, whether its status says so or only its words. */
+  readonly refusal?: ClassifiedError
+  /** The body of an error status, which had to be read to be understood; absent when it is too long for one. */
+  readonly errorBody?: Uint8Array
+  readonly recovered: boolean
+}
+
+/** Of these upstreams the first on which it fits; undefined when it fits on none of them and others are left. */
+export async function fit<B>(
+  deps: GatewayDeps,
+  request: OpenedRequest<B>,
+  upstreams: readonly Upstream[],
+): Promise<Attempt | undefined> {
+  const targets: Target[] = []
+  for (const upstream of upstreams) targets.push(await targetAt(deps, request, upstream))
+  try {
+    return await attemptAt(request, upstreams, targets)
+  } catch (error) {
+    if (!doesNotFit(error)) throw error
+    const [first] = targets
+    // What was learned may be out of date: before it is a reason to refuse, the endpoint is asked itself.
+    if (first?.learned !== undefined) {
+      const asked = await attemptAt(request, upstreams.slice(0, 1), [{ ...first, learned: undefined }]).catch(
+        (again: unknown) => {
+          if (!doesNotFit(again)) throw again
+          return undefined
+        },
+      )
+      if (asked !== undefined) return asked
+    }
+    if (first === undefined || upstreams.length === 1) throw error
+    const verdict: Verdict = { kind: 'skip', target: first, reason: error.message, ...numbersOf(error) }
+    request.emit({ type: 'verdict-given', verdict })
+    return undefined
+  }
+}
+
+const doesNotFit = (error: unknown): error is PlimsollError => isPlimsollError(error) && DOES_NOT_FIT.has(error.code)
+
+function numbersOf({ fields }: PlimsollError): { projected: number; limit: number; margin: number } {
+  const number = (key: string): number => (typeof fields[key] === 'number' ? fields[key] : 0)
+  const projected = number('needed')
+  return { projected, limit: number('limit'), margin: number('limit') - projected }
+}
+
+async function targetAt<B>(
+  { learned, keptWithin }: GatewayDeps,
+  request: OpenedRequest<B>,
+  { endpoint, provider, window = request.settings.window, model: own }: Upstream,
+): Promise<Target> {
+  const { route, conversation, owner } = request
+  const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
+  const target: Target = {
+    model,
+    endpoint,
+    provider,
+    window,
+    refusesOverflow: isVendor(endpoint),
+    learned: await learned.of({ tenant: owner.tenant, endpoint, model }),
+  }
+  const kept = keptWithin.size === 0 ? undefined : keptWithin.get(conversationKey(request, target))
+  return kept === undefined ? target : within(target, kept)
+}
+
+const conversationKey = <B>(
+  { owner: { tenant, session, agent } }: OpenedRequest<B>,
+  { endpoint = '', model }: Target,
+): string => JSON.stringify([tenant, session, agent, endpoint, model])
+
+/** The request as the engine makes it fit; each target belongs to the upstream at the same place. */
+async function attemptAt<B>(
+  request: OpenedRequest<B>,
+  upstreams: readonly Upstream[],
+  targets: readonly Target[],
+): Promise<Attempt> {
+  const { wire, text, conversation, links, mode, route, hidden, offer, held } = request
+  const prepared = await request.session.prepareRead({
+    codec: wire.codec,
+    text,
+    conversation,
+    links,
+    targets,
+    tools: offer,
+    // What is only observed asks nobody, and an upstream of another wire has no cache of this one's prefix.
+    sendTo: (at) =>
+      mode === 'apply' && !isForeign(upstreams[at]!, route) ? sideRequest(request, upstreams[at]!) : undefined,
+    writeOut: mode === 'apply' ? held?.writeOut : undefined,
+    isObserved: mode === 'observe',
+    isReadAlong: true,
+  })
+  if (hidden !== undefined && offer?.withheld !== true) await hidden.declared(prepared)
+  return { upstream: upstreams[prepared.chosen]!, target: targets[prepared.chosen]!, prepared }
+}
+
+/** Longer error bodies than this are no error bodies. */
+const MAX_ERROR_BYTES = 1024 * 1024
+
+/** Undefined when this upstream failed and another is left. */
+export async function deliver<B>(
+  deps: GatewayDeps,
+  request: OpenedRequest<B>,
+  attempt: Attempt,
+  isLast: boolean,
+): Promise<Sent<B> | undefined> {
+  const first = await send(deps, request, attempt, isLast)
+  if (first?.refusal === undefined) return first
+  const { refusal, answer } = first
+  if (isTooLarge(refusal) && request.mode === 'apply') {
+    const again = await reduceAndRetry(deps, request, first, refusal)
+    if (again !== undefined) {
+      answer.discard()
+      return again
+    }
+  }
+  const mayMoveOn = isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle'
+  if (!mayMoveOn || isLast) return first
+  answer.discard()
+  await closeTurn(request, attempt, answer)
+  request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause: `status ${answer.status}` })
+  return undefined
+}
+
+async function send<B>(
+  deps: GatewayDeps,
+  request: OpenedRequest<B>,
+  attempt: Attempt,
+  isLast: boolean,
+): Promise<Sent<B> | undefined> {
+  try {
+    const answer = await call(deps, request, attempt)
+    if (answer.status >= 400) {
+      const errorBody = await wholeOf(answer, MAX_ERROR_BYTES)
+      const refusal = await understand(answer, errorBody ?? new Uint8Array(), attempt.prepared.text)
+      return { attempt, answer, errorBody, refusal, recovered: false }
+    }
+    const refusal = request.mode === 'apply' ? await refusalInside(request.wire, answer) : undefined
+    return { attempt, answer, refusal, recovered: false }
+  } catch (error) {
+    await closeTurn(request, attempt)
+    if (isLast) throw error
+    const cause = (error as Error).message
+    request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause })
+    return undefined
+  }
+}
+
+function call<B>(
+  { bodies, clock }: GatewayDeps,
+  request: OpenedRequest<B>,
+  { upstream, prepared }: Attempt,
+): Promise<UpstreamAnswer<B>> {
+  const { route, wire, transport, mode, owner, emit } = request
+  if (!isForeign(upstream, route)) return transport.send(outboundOf(request, upstream, prepared))
+  const text = mode === 'observe' ? request.text : prepared.text
+  const { outputReserve } = prepared.limit
+  return sendAcross(transport, {
+    from: wire,
+    to: byName.get(upstream.wire)!,
+    upstream,
+    route,
+    text,
+    conversation: bodies.decode(owner.tenant, wire.codec, text),
+    maxOutputTokens: outputReserve > 0 ? outputReserve : undefined,
+    nowSeconds: Math.floor(clock.now() / 1000),
+    emit,
+  })
+}
+
+/** Statuses that say something about the upstream and nothing about the request. */
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
+
+type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
+const isTooLarge = (error: ClassifiedError): error is SizeError =>
+  error.kind === 'overflow' || error.kind === 'body-size'
+
+async function understand<B>(
+  answer: UpstreamAnswer<B>,
+  errorBody: Uint8Array,
+  request: string,
+): Promise<ClassifiedError> {
+  const encoding = answer.header('content-encoding')
+  const plain = await decodeBody(errorBody, encoding, MAX_ERROR_BYTES * 8).catch(() => errorBody)
+  return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8'), request })
+}
+
+/** Learns what the endpoint said, reduces once more and sends once more; undefined when that cannot help or did not. */
+async function reduceAndRetry<B>(
+  deps: GatewayDeps,
+  request: OpenedRequest<B>,
+  first: Sent<B>,
+  refusal: SizeError,
+): Promise<Sent<B> | undefined> {
+  const { upstream, target, prepared } = first.attempt
+  await closeTurn(request, first.attempt, first.answer)
+  const { learned, retry } = lessonOf(refusal, {
+    tokens: prepared.load.count.high,
+    outputReserve: prepared.limit.outputReserve,
+    bytes: prepared.load.bytes,
+    isWhole: showsWholePrompt(request.conversation),
+  })
+  if (learned !== undefined) await learn(deps, request, first.attempt, learned, 'refusal')
+  if (retry === undefined) return undefined
+  // Of a history that the provider holds nothing can be taken out; where it is known, all of it is sent in its place.
+  if (isChained(request.conversation.settings) && (await request.held?.writeOut()) === undefined) return undefined
+  try {
+    const attempt = await attemptAt(request, [upstream], [within(target, retry)])
+    const again = await send(deps, request, attempt, true)
+    if (again === undefined) return undefined
+    const recovered = again.refusal === undefined
+    if (recovered) {
+      const key = conversationKey(request, target)
+      deps.keptWithin.set(key, { ...deps.keptWithin.get(key), ...retry })
+      request.emit({ type: 'overflow-recovered', window: retry.window })
+    }
+    return { ...again, recovered }
+  } catch (error) {
+    // It cannot be made smaller: the client gets the provider's own words, which its own compaction may understand.
+    if (doesNotFit(error)) return undefined
+    throw error
+  }
+}
+
+/** Nothing is learned where the user named the window. */
+export async function learn<B>(
+  deps: GatewayDeps,
+  { owner, emit }: OpenedRequest<B>,
+  { target: { model, endpoint = '', window }, prepared }: Attempt,
+  limit: LearnedLimit,
+  from: LearnedFrom,
+): Promise<void> {
+  const isSet = window !== undefined || prepared.limit.source === 'config'
+  if (isSet && limit.window !== undefined) return
+  const isLearned = await deps.learned.learn({ tenant: owner.tenant, endpoint, model }, limit, from)
+  if (isLearned && limit.window !== undefined)
+    emit({ type: 'window-learned', model, window: limit.window, source: endpoint })
+}
+
+/** Best effort: a turn that was never answered must not stay open. */
+export const closeTurn = async <B>(
+  { session }: OpenedRequest<B>,
+  { prepared }: Attempt,
+  answer?: UpstreamAnswer<B>,
+): Promise<void> => {
+  const closing = { turn: prepared.id, refused: true, durable: 'soon' as const, status: answer?.status }
+  await session.record(closing).catch(() => undefined)
+}
+
+/** The same request further on, after a hidden step: to the same upstream and with the same care. */
+export async function goOn<B>(deps: GatewayDeps, request: OpenedRequest<B>, upstream: Upstream): Promise<Sent<B>> {
+  const attempt = await fit(deps, request, [upstream])
+  const sent = attempt === undefined ? undefined : await deliver(deps, request, attempt, true)
+  if (sent !== undefined && sent.refusal === undefined) return sent
+  if (sent !== undefined) await closeTurn(request, sent.attempt, sent.answer)
+  throw new PlimsollError(
+    'upstream',
+    `The provider answered ${sent?.answer.status ?? 0} after a tool of Plimsoll was called.`,
+    { retryable: true },
+  )
+}

@@ -1,0 +1,116 @@
+import type { Codec, ModelResponse } from '../core/codec.ts'
+import type { Conversation } from '../core/conversation.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
+import type { SessionStore } from '../ports/session-store.ts'
+
+interface Owner {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** One request of a chain and its answer: their items as the wire writes them, and the response that the request continued. */
+interface HeldStep {
+  readonly before?: string
+  readonly items: readonly string[]
+}
+
+/** A request that may begin a chain. */
+interface FirstStep {
+  /** Read only when another request continues it: most clients resend their history, and each of their requests is a first one. */
+  readonly items: () => readonly string[] | undefined
+  readonly bytes: number
+}
+
+/** What a provider holds of chained conversations, as far as it passed here. */
+export interface HeldHistories {
+  begin(owner: Owner, response: string, step: FirstStep): void
+  goOn(owner: Owner, response: string, step: Required<HeldStep>): Promise<void>
+  /** Every item up to the end of a response; undefined where one of its ancestors never passed here, or cannot be repeated. */
+  upTo(tenant: string, response: string): Promise<readonly string[] | undefined>
+}
+
+/** First requests wait in memory, and are written down when one continues them. */
+const FIRST_BYTES = 16 * 1024 * 1024
+/** A chain that is longer was not made by an agent. */
+const MOST_STEPS = 10_000
+
+export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>): HeldHistories {
+  const firsts = new BoundedMap<string, FirstStep>(FIRST_BYTES)
+  const keyOf = (response: string): string => `response-held:${response.slice(0, 200)}`
+  const nameOf = (tenant: string, response: string): string => `${tenant}\n${response}`
+
+  async function find(tenant: string, response: string): Promise<HeldStep | undefined> {
+    const items = firsts.get(nameOf(tenant, response))?.items()
+    if (items !== undefined) return { items }
+    const stored = await store.getValue(tenant, keyOf(response))
+    return stored === undefined ? undefined : (JSON.parse(stored) as HeldStep)
+  }
+
+  return {
+    begin({ tenant }, response, step) {
+      if (step.bytes <= FIRST_BYTES / 4) firsts.set(nameOf(tenant, response), step, step.bytes)
+    },
+    async goOn({ tenant, session }, response, step) {
+      const write = (id: string, one: HeldStep): Promise<string> =>
+        store.setValue(tenant, keyOf(id), JSON.stringify(one), false, { durable: 'soon', session })
+      const first = nameOf(tenant, step.before)
+      const items = firsts.get(first)?.items()
+      if (items !== undefined) await write(step.before, { items })
+      firsts.delete(first)
+      await write(response, step)
+    },
+    async upTo(tenant, response) {
+      const steps: HeldStep[] = []
+      for (let id: string | undefined = response; id !== undefined;) {
+        const step: HeldStep | undefined = await find(tenant, id)
+        if (step === undefined || steps.length === MOST_STEPS) return undefined
+        steps.push(step)
+        id = step.before
+      }
+      return steps.reverse().flatMap(({ items }) => items)
+    },
+  }
+}
+
+/** One request of a history that the provider holds, or that it may hold from here on. */
+export interface ChainedRequest {
+  /** The request with everything before it; undefined where not all of that passed here. */
+  writeOut(): Promise<string | undefined>
+  answered(response: string, answer: ModelResponse): Promise<void>
+}
+
+interface RequestToChain {
+  readonly codec: Codec
+  readonly text: string
+  readonly conversation: Conversation
+  readonly owner: Owner
+}
+
+/** Undefined where the provider keeps nothing that a request could repeat. */
+export function chainOf(
+  histories: HeldHistories,
+  { codec, text, conversation, owner }: RequestToChain,
+): ChainedRequest | undefined {
+  const { previousResponseId: before, conversationId } = conversation.settings
+  const { held } = codec
+  if (held === undefined || conversationId !== undefined) return undefined
+  let answers = 0
+  return {
+    async writeOut() {
+      const earlier = before === undefined ? undefined : await histories.upTo(owner.tenant, before)
+      return earlier === undefined ? undefined : held.writeOut(conversation, earlier)
+    },
+    async answered(response, { repeatable }) {
+      // After a hidden step the provider holds what the client's request did not bring.
+      if (++answers > 1 || repeatable === undefined || !held.isKept(conversation)) return
+      const withAnswer = (items: readonly string[] | undefined): readonly string[] | undefined =>
+        items === undefined ? undefined : [...items, ...repeatable]
+      if (before === undefined) {
+        const items = (): readonly string[] | undefined => withAnswer(held.itemsOf(codec.decode(text)))
+        return histories.begin(owner, response, { items, bytes: text.length })
+      }
+      const items = withAnswer(held.itemsOf(conversation))
+      if (items !== undefined) await histories.goOn(owner, response, { before, items })
+    },
+  }
+}

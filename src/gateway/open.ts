@@ -1,0 +1,198 @@
+import { isAscii, isUtf8 } from 'node:buffer'
+import type { Link } from '../core/chain.ts'
+import type { Conversation } from '../core/conversation.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { EventBody, EventSink } from '../core/events.ts'
+import type { QuotedText } from '../core/identity.ts'
+import type { Item } from '../core/item.ts'
+import type { LearnedLimit } from '../core/target.ts'
+import { sha256Text } from '../drivers/crypto/sha256.ts'
+import type { LearnedLimits } from '../engine/learning/learned-limits.ts'
+import { weightOf, type RecentBodies } from '../engine/memo/recent-bodies.ts'
+import type { ToolOffer } from '../engine/readers/offered-tools.ts'
+import type { GatewaySession, SessionOptions } from '../engine/session/session.ts'
+import { wireOf, type Wire } from '../formats/registry.ts'
+import type { Route } from '../formats/endpoints.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { BoundedMap } from '../util/bounded-map.ts'
+import { nextRound } from '../util/yield-now.ts'
+import type { Conversations, Visit } from './conversations.ts'
+import { POLICY_HEADER } from './headers.ts'
+import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
+import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
+import type { StepOwner } from './hidden/steps.ts'
+import { decodeBody, isEncoded } from './http/encoding.ts'
+import {
+  OBSERVED,
+  speakerOf,
+  tenantOf,
+  type ResponseSessions,
+  type Speaker,
+  type TenantRule,
+  type UntoldSpeaker,
+} from './identity.ts'
+import type { Ledger } from './operate/ledger.ts'
+import type { IncomingRequest, Transport } from './types.ts'
+
+export interface GatewayParts {
+  readonly secret: () => Promise<Uint8Array>
+  readonly bodies: RecentBodies
+  readonly chain: (items: readonly Item[], quoted?: QuotedText) => readonly Link[]
+  readonly responses: ResponseSessions
+  readonly conversations: Conversations
+  /** Asked for each request: they may change while the gateway runs. */
+  readonly settings: () => GatewaySettings
+  /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
+  readonly session: (options: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
+  readonly learned: LearnedLimits
+  readonly held: HeldHistories
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly emit: EventSink
+  /** Tools of ours that requests get. */
+  readonly hidden: HiddenDeps
+  /** Other processes serve the same sessions: an answer ends when it is recorded, since the next request may come to them. */
+  readonly isShared: boolean
+}
+
+export interface GatewayDeps extends GatewayParts {
+  /** What a conversation is kept within after a refusal that teaches nothing about its endpoint: a guess never leaves its conversation. */
+  readonly keptWithin: BoundedMap<string, LearnedLimit>
+}
+
+interface GatewaySettings {
+  /** Overrides every window. */
+  readonly window?: number
+  /** Requests get tools of ours. @default true */
+  readonly tools?: boolean
+  /** Reports what it would do and changes nothing. @default false */
+  readonly observe?: boolean
+  /** Largest body, unpacked. @default 64 MiB */
+  readonly maxBodyBytes?: number
+  /** Whose content a request is. @default 'credential' */
+  readonly tenants?: TenantRule
+}
+
+const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+
+export const maxBodyBytesOf = ({ maxBodyBytes = DEFAULT_MAX_BODY_BYTES }: GatewaySettings): number => maxBodyBytes
+
+export const clientOf = async (
+  deps: Pick<GatewayDeps, 'secret' | 'settings'>,
+  { header, path, tenants }: Pick<IncomingRequest, 'header' | 'path' | 'tenants'>,
+): Promise<string> => tenantOf(await deps.secret(), header, path, deps.settings().tenants ?? tenants)
+
+/** A request that was read: the one value that the rest of its way takes, the engine included. */
+export interface OpenedRequest<B> {
+  readonly incoming: IncomingRequest
+  readonly transport: Transport<B>
+  readonly route: Route
+  readonly wire: Wire
+  /** The body as the client wrote it, unpacked. */
+  readonly text: string
+  /** The same as it was read; from `withHiddenSteps` on with the steps that the client never saw. */
+  readonly conversation: Conversation
+  /** The content chain of its items. */
+  readonly links: readonly Link[]
+  readonly owner: StepOwner
+  readonly session: GatewaySession
+  readonly mode: 'apply' | 'observe'
+  readonly settings: GatewaySettings
+  /** The conversation of a client that sent no name for it. */
+  readonly visit: Visit | undefined
+  /** What the provider holds of this conversation, or will. */
+  readonly held: ChainedRequest | undefined
+  /** Tools of ours in this session, and those of them that this request may declare. */
+  readonly hidden?: HiddenSession
+  readonly offer?: ToolOffer
+  readonly emit: (event: EventBody) => void
+}
+
+/** Reads a request and enters its conversation. */
+export async function open<B>(
+  deps: GatewayDeps,
+  incoming: IncomingRequest,
+  route: Route,
+  transport: Transport<B>,
+): Promise<OpenedRequest<B>> {
+  const settings = deps.settings()
+  const wire = wireOf(route.wire)
+  const encoding = incoming.header('content-encoding')
+  const { body } = incoming
+  const text = utf8(isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body)
+  const asked = incoming.header(POLICY_HEADER)
+  const mode = asked === 'observe' || (settings.observe === true && asked === undefined) ? 'observe' : 'apply'
+  const client = await clientOf(deps, incoming)
+  const tenant = mode === 'observe' ? OBSERVED + client : client
+  const conversation = deps.bodies.decode(tenant, wire.codec, text)
+  const links = await chained(deps, wire, conversation)
+  const isQuestion = route.action === 'count'
+  const found = await speakerOf({
+    header: incoming.header,
+    fields: wire.codec.fields(conversation),
+    items: conversation.items,
+    hash,
+    ownerOfResponse: (id) => deps.responses.find(tenant, id),
+  })
+  let visit: Visit | undefined
+  let speaker: Speaker
+  if ('base' in found) {
+    const unnamed = { tenant, scope: found.scope, base: found.base, items: conversation.items, links }
+    if (!isQuestion) visit = await deps.conversations.enter(unnamed)
+    speaker = named(found, visit?.name ?? (await deps.conversations.find(unnamed)))
+  } else speaker = found
+  const { session: id, agent } = speaker
+  const owner = { tenant, session: id, agent }
+  // Who pays, where that is not what tells tenants apart.
+  const key = incoming.tenants === undefined ? undefined : tenantOf(await deps.secret(), incoming.header, incoming.path)
+  const policy = mode === 'apply' ? asked : undefined
+  const weight = isQuestion ? undefined : weightOf(text, conversation.items.length)
+  return {
+    incoming,
+    transport,
+    route,
+    wire,
+    text,
+    conversation,
+    links,
+    owner,
+    session: deps.session({ tenant, id, agent, key }, policy, weight),
+    mode,
+    settings,
+    visit,
+    held: mode === 'observe' ? undefined : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
+    emit: (event) => deps.emit({ ...event, ...owner, at: deps.clock.now() }),
+  }
+}
+
+const named = ({ speaker: { session, agent }, names }: UntoldSpeaker, name: string): Speaker =>
+  names === 'session' ? { session: name, agent } : { session, agent: name }
+
+const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
+
+/** The content chain of a conversation. */
+export const linksOf = (
+  { chain }: Pick<GatewayDeps, 'chain'>,
+  { codec }: Wire,
+  conversation: Conversation,
+): readonly Link[] => chain(conversation.items, (item) => codec.quoted(conversation, item))
+
+/** Items that are hashed at once. */
+const CHAIN_STEP = 4_000
+
+/** The same; of a long history a part at a time, so that others get their turn: the chain remembers how far it came. */
+async function chained(deps: GatewayDeps, wire: Wire, conversation: Conversation): Promise<readonly Link[]> {
+  for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
+    linksOf(deps, wire, { ...conversation, items: conversation.items.slice(0, to) })
+    await nextRound()
+  }
+  return linksOf(deps, wire, conversation)
+}
+
+/** Most bodies are plain ASCII, and a check and a copy cost a tenth of decoding. */
+function utf8(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (isAscii(buffer)) return buffer.toString('latin1')
+  if (isUtf8(buffer)) return buffer.toString('utf8')
+  throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
+}
