@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { PAGES, ROOT, withoutBlocks } from './pages.ts'
 
-/** Pages about other people's code, by their own names. */
-const FOREIGN = /^docs\/(coverage|adapters|pains|comparison|decisions|reference)/
+/** Pages about other people's code, by their own names, and the page that names what is gone. */
+const FOREIGN = /^CHANGELOG|^docs\/(coverage|adapters|pains|comparison|decisions|reference)/
 
 const sources = ['src', 'test', 'bench', 'scripts', 'dashboard/src', 'examples', 'frameworks']
   .flatMap((folder) =>

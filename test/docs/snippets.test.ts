@@ -16,7 +16,7 @@ describe('TypeScript in README and docs', () => {
   const snippets = pages.flatMap(snippetsOf)
 
   it('compiles in a strict project', () => {
-    expect(snippets.length).toBeGreaterThanOrEqual(35)
+    expect(snippets.length).toBeGreaterThanOrEqual(34)
     expect(checkSnippets(snippets, folder)).toEqual([])
   })
 

@@ -51,8 +51,6 @@ const CONTEXT: Readonly<Record<string, string>> = {
   anthropic: "declare const anthropic: import('@anthropic-ai/sdk').Anthropic",
   messages: "declare const messages: import('@anthropic-ai/sdk').Anthropic.MessageParam[]",
   ownTools: "declare const ownTools: import('@anthropic-ai/sdk').Anthropic.Tool[]",
-  conversation:
-    "declare const conversation: Parameters<ReturnType<typeof import('plimsoll/meter').createMeter>['measure']>[1]",
   records: "declare const records: Parameters<ReturnType<typeof import('plimsoll/stores').openStore>['append']>[2]",
   more: "declare const more: Parameters<ReturnType<typeof import('plimsoll/stores').openStore>['append']>[2]",
   it: "import { it } from 'vitest'",
@@ -65,7 +63,6 @@ const CONTEXT: Readonly<Record<string, string>> = {
 
 /** The same where a page is about a framework. */
 const PAGE_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'docs/meter.md': { body: 'declare const body: string' },
   'docs/adapters/ai-sdk.md': {
     model: "declare const model: Parameters<typeof import('ai').wrapLanguageModel>[0]['model']",
     ownTools: "declare const ownTools: { bash: import('ai').Tool<{ command: string }, string> }",
