@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { EventBus, EventListener } from '../../ports/event-bus.ts'
-import { text } from '../sessions/rows.ts'
+import { text } from '../sessions/sql/job.ts'
 import { asBytes, isBusy, openDatabase, type SqliteDatabase } from '../sessions/sqlite/database.ts'
 
 export interface SqliteEventsOptions {
@@ -71,8 +71,8 @@ export function sqliteEvents(options: SqliteEventsOptions): EventBus {
       const target = open()
       target.exec('BEGIN IMMEDIATE')
       try {
-        for (const event of waiting) target.run('INSERT INTO events (sender, event) VALUES (?, ?)', sender, event)
-        target.run('DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?', KEEP)
+        for (const event of waiting) target.all('INSERT INTO events (sender, event) VALUES (?, ?)', sender, event)
+        target.all('DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?', KEEP)
         target.exec('COMMIT')
       } catch (error) {
         target.exec('ROLLBACK')

@@ -71,7 +71,7 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
 
   /** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
   function transact(db: SqliteDatabase, batch: readonly Job[]): readonly Outcome[] {
-    db.run('BEGIN IMMEDIATE')
+    db.exec('BEGIN IMMEDIATE')
     try {
       const until = performance.now() + SLICE_MS
       const outcomes: Outcome[] = []
@@ -79,7 +79,7 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
         if (outcomes.length > 0 && performance.now() > until) break
         outcomes.push({ job, tell: attempt(db, job) })
       }
-      db.run('COMMIT')
+      db.exec('COMMIT')
       return outcomes
     } catch (error) {
       rollback(db)
@@ -88,15 +88,15 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   }
 
   function attempt(db: SqliteDatabase, job: Job): () => void {
-    db.run('SAVEPOINT job')
+    db.exec('SAVEPOINT job')
     try {
       const value = job.run(db)
-      db.run('RELEASE job')
+      db.exec('RELEASE job')
       return () => job.resolve(value)
     } catch (error) {
       if (endsTransaction(error)) throw error
-      db.run('ROLLBACK TO job')
-      db.run('RELEASE job')
+      db.exec('ROLLBACK TO job')
+      db.exec('RELEASE job')
       return () => job.reject(engineError(error, path))
     }
   }
@@ -150,7 +150,7 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
 /** The engine may have rolled back already; then there is nothing left to do. */
 function rollback(db: SqliteDatabase): void {
   try {
-    db.run('ROLLBACK')
+    db.exec('ROLLBACK')
   } catch {
     // No transaction is open.
   }
