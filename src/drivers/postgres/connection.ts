@@ -172,13 +172,7 @@ const isBroken = (error: unknown): boolean => !isPlimsollError(error) && isUnrea
 /** Two transactions stood in each other's way and this one was rolled back. */
 const isTransient = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
 
-export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505'
-
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-/** True when the statement may have happened although its answer never came. */
-export const isUncertain = (error: unknown): boolean =>
-  isPlimsollError(error, 'store-unavailable') && error.fields['reason'] === 'connection-lost'
 
 /** Authentication, missing databases and full disks are told apart from a server that is away. */
 function explain(error: unknown, sent: boolean): unknown {

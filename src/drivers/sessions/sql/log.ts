@@ -31,8 +31,8 @@ const LOOKUPS: Readonly<Partial<Record<LogRecord['type'], Lookup>>> = {
   'item-seen': lookup<'item-seen'>('items', ['identity'], ({ identity }) => [identity]),
 }
 
-export const ALL_LOOKUPS: readonly Lookup[] = Object.values(LOOKUPS)
-export const lookupOf = (record: LogRecord): Lookup | undefined => LOOKUPS[record.type]
+const ALL_LOOKUPS: readonly Lookup[] = Object.values(LOOKUPS)
+const lookupOf = (record: LogRecord): Lookup | undefined => LOOKUPS[record.type]
 
 export function* tenantId(name: string): Job<number> {
   return int((yield* ask('SELECT id FROM tenants WHERE name = ?', name))[0], 'id')

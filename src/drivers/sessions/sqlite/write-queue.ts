@@ -9,7 +9,7 @@ interface Job {
   reject(error: unknown): void
 }
 
-/** Tells who asked for a write what became of it. */
+/** What became of a job, to be told once it is committed. */
 interface Outcome {
   readonly job: Job
   tell(): void
@@ -160,37 +160,24 @@ const warn = (error: unknown): void =>
   process.emitWarning(`Plimsoll: a flush of the store failed: ${(error as Error).message}`)
 
 /**
- * Puts the write-ahead log on disk from a thread of Node's pool, so that a slow disk holds up those who wait for it and nobody else. The log
- * takes no locks, so a second handle on it is safe; it stays the same file for as long as the connection is open.
+ * Puts the write-ahead log on disk from a thread of Node's pool, so that a slow disk delays only those who wait for it. The log takes no
+ * locks, so a second handle on it is safe; it stays the same file for as long as the connection is open.
  */
 function logFile(path: string) {
   let file: FileHandle | undefined
-  let running: Promise<void> | undefined
+  let last: Promise<void> = Promise.resolve()
   let next: Promise<void> | undefined
 
   async function flush(): Promise<void> {
+    next = undefined
     file ??= await openFile(`${path}-wal`, 'r+')
     await file.datasync()
   }
 
-  /** The one that runs may have begun before the commit: those who come meanwhile share the next. */
-  function flushed(): Promise<void> {
-    if (running !== undefined) {
-      next ??= running.catch(ignore).then(() => {
-        next = undefined
-        return flushed()
-      })
-      return next
-    }
-    running = flush().finally(() => (running = undefined))
-    return running
-  }
-
   return {
-    flushed,
-    async settled(): Promise<void> {
-      while (running !== undefined) await (next ?? running).catch(ignore)
-    },
+    /** A flush that runs may have begun before the commit: all calls until it ends share the next one. */
+    flushed: () => (next ??= last = last.catch(ignore).then(flush)),
+    settled: () => last.catch(ignore),
     close: async (): Promise<void> => file?.close(),
   }
 }
