@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import { aesSeal, keyFromEnvironment, type Seal } from './crypto/seal.ts'
-import { memoryEvents } from './events/memory.ts'
+import { memoryEvents } from './events/bus.ts'
 import { postgresEvents } from './events/postgres.ts'
 import { sqliteEvents } from './events/sqlite.ts'
 import { memoryStore } from './sessions/memory.ts'

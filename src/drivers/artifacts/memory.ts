@@ -2,15 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { isHandle, type Handle } from '../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
-import {
-  artifactAddress,
-  checkQuota,
-  clampRange,
-  expiredArtifacts,
-  pageOf,
-  sha256Of,
-  statOf,
-} from './artifact.ts'
+import { artifactAddress, checkQuota, clampRange, expiredArtifacts, pageOf, sha256Of, statOf } from './artifact.ts'
 
 export interface MemoryArtifactsOptions {
   /** Key of the handles. Keep it as long as handles shall mean something. */

@@ -128,9 +128,7 @@ export const fingerprintOf = (master: Uint8Array): string =>
   `aes-256-gcm:${createHmac('sha256', derive(master, 'fingerprint')).digest('hex').slice(0, 32)}`
 
 /** The key of the encryption at rest, or undefined when none is set. Never part of an error. */
-export function keyFromEnvironment(
-  environment: Readonly<Record<string, string | undefined>>,
-): Uint8Array | undefined {
+export function keyFromEnvironment(environment: Readonly<Record<string, string | undefined>>): Uint8Array | undefined {
   const { PLIMSOLL_KEY: key, PLIMSOLL_KEY_FILE: file } = environment
   if (key !== undefined && file !== undefined) {
     throw new PlimsollError('bad-config', 'Two encryption keys are set, one directly and one as a file.', {

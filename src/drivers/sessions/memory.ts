@@ -56,7 +56,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   }
 
   /** Awaits nothing, so that nothing comes between the version and the records. */
-  const append: MaintainedStore['append'] = async (tenantName, session, records, expected, { at = clock.now() } = {}) => {
+  const append: MaintainedStore['append'] = async (
+    tenantName,
+    session,
+    records,
+    expected,
+    { at = clock.now() } = {},
+  ) => {
     const { logs, found } = tenantOf(tenantName)
     const log = logs.get(session) ?? { createdAt: at, updatedAt: at, bytes: 0, entries: [] }
     const actual = log.entries.length

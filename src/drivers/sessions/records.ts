@@ -29,7 +29,7 @@ const PACKED = 2
 const LEAST_PACKED = 64
 
 /** An item's own text stands inside the fragment that it was read from, as most clients write JSON: it is kept once. */
-export function encodeRecord(record: LogRecord): string {
+function encodeRecord(record: LogRecord): string {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
   if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
   const { fragment } = record
@@ -50,7 +50,7 @@ function unpacked(stored: unknown): unknown {
 }
 
 /** @throws PlimsollError `unsupported` for a record of a newer package, SyntaxError for torn text. */
-export function decodeRecord(text: string): LogRecord {
+function decodeRecord(text: string): LogRecord {
   const record = upgradeRecord(unpacked(JSON.parse(text)))
   const version: unknown = record.v
   if (version === RECORD_VERSION) return record

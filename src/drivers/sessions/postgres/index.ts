@@ -1,7 +1,7 @@
-import type { MaintainedStore, MigrationReport } from '../../../ports/store-maintenance.ts'
+import type { MaintainedStore } from '../../../ports/store-maintenance.ts'
 import { plainSeal, type Seal } from '../../crypto/seal.ts'
 import { connectPostgres, type Postgres, type PostgresOptions } from '../../postgres/connection.ts'
-import { migrate } from '../../postgres/migrate.ts'
+import { migrated } from '../../postgres/migrate.ts'
 import { ask, runInTurn, type Dialect, type Job, type Statement } from '../sql/job.ts'
 import { contextOf, sqlStore, type SqlStoreOptions } from '../sql/store.ts'
 import { SCHEMA_VERSION, sessionTables } from './schema.ts'
@@ -85,19 +85,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
   const { seal = plainSeal } = options
   const connection = connectPostgres(options)
   const dialect = dialectOf(seal)
-  let migrated: Promise<MigrationReport> | undefined
-
-  /** The connection, once the tables are there. A failed attempt is not remembered. */
-  async function ready(): Promise<Postgres> {
-    migrated ??= migrate(connection, sessionTables(seal))
-    try {
-      await migrated
-    } catch (error) {
-      migrated = undefined
-      throw error
-    }
-    return connection
-  }
+  const ready = migrated(connection, sessionTables(seal))
 
   const send =
     ({ query }: Pick<Postgres, 'query'>) =>
@@ -124,10 +112,7 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
           return yield* job()
         }),
       write: transact,
-      async migrate() {
-        await ready()
-        return (await migrated) ?? { from: SCHEMA_VERSION, to: SCHEMA_VERSION, applied: [] }
-      },
+      migrate: async () => (await ready()).report,
       close: () => connection.close(),
     },
     contextOf(dialect, options),

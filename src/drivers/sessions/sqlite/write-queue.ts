@@ -15,16 +15,6 @@ interface Outcome {
   tell(): void
 }
 
-export interface WriteQueue {
-  /**
-   * Runs `job` in a transaction, which may take it back and run it again. Resolves after the commit: when it is on disk, or with `flushed: false`
-   * at once, and it is on disk a moment later.
-   */
-  write<T>(job: (db: SqliteDatabase) => T, options?: { readonly flushed?: boolean }): Promise<T>
-  /** Resolves when all that was asked for is written and on disk. Rejects when something that was acknowledged cannot be put there. */
-  close(): Promise<void>
-}
-
 /** A transaction holds the lock of the whole file, and no request of this process gets its turn: what is left goes into the next one. */
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
@@ -33,7 +23,7 @@ const LONGEST_WAIT_MS = 50
 const SOON_MS = 50
 
 /** Writes of one turn of the event loop share a transaction; each has its own savepoint, and one that fails takes nothing else along. */
-export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lockTimeoutMs: number): WriteQueue {
+export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lockTimeoutMs: number) {
   const waiting: Job[] = []
   const log = logFile(path)
   let running: Promise<void> | undefined
@@ -126,12 +116,17 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   }
 
   return {
-    write: (run, { flushed = true } = {}) =>
+    /**
+     * Runs `job` in a transaction, which may take it back and run it again. Resolves after the commit: when it is on disk, or with
+     * `flushed: false` at once, and it is on disk a moment later.
+     */
+    write: <T>(run: (db: SqliteDatabase) => T, { flushed = true }: { readonly flushed?: boolean } = {}): Promise<T> =>
       new Promise((resolve, reject) => {
         waiting.push({ run, isFlushed: flushed, resolve: resolve as (value: unknown) => void, reject })
         running ??= drain()
       }),
-    async close() {
+    /** Resolves when every write is on disk. Rejects when an acknowledged one cannot be put there. */
+    async close(): Promise<void> {
       await running
       try {
         // One that is under way may fail, and then something is owed again.
