@@ -123,7 +123,7 @@ export function plimsollPlugin<M, B, R extends B, T>(
         try {
           for (; step.done !== true; step = await answer.events.next()) yield step.value
         } finally {
-          // Whoever stops reading, or an error on the way, leaves the step open.
+          // A reader that stops early, or an error on the way, leaves the step open.
           const { result } = recordOf(step.done === true ? step.value : undefined) ?? {}
           if (step.done === true)
             await turn.answered(usageIn(recordOf(recordOf(result)?.['metadata'])?.['usage'], USAGE))

@@ -104,6 +104,6 @@ export function openStore(url: string, options: OpenStoreOptions = {}): Maintain
   )
 }
 
-/** The bus of everybody who shares the store at this address. */
+/** The bus of all processes that share the store at this address. */
 export const openEvents = (store: string, options: OpenEventsOptions = {}): EventBus =>
   storeSchemeOf(store).events(store, options)

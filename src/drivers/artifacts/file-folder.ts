@@ -432,7 +432,7 @@ async function readPart(fs: FileSystem, path: string, span: (size: number) => Sp
 const SEAL_FILE = 'seal'
 
 /**
- * A folder is sealed with one key for its whole life: another key, or none, must not add what nobody can read. The file holds a
+ * A folder is sealed with one key for its whole life: another key, or none, must not add what cannot be read. The file holds a
  * fingerprint that says nothing about the key; a folder of tenants without it was made before there were keys.
  */
 export async function checkFolderSeal(
@@ -453,7 +453,7 @@ export async function checkFolderSeal(
   if (found !== seal.fingerprint) throw sealMismatch(directory, found ?? 'plain', seal)
 }
 
-/** Written aside and moved, so that nobody reads half of it. */
+/** Written aside and moved, so that no half of it is read. */
 async function place(fs: FileSystem, root: string, fingerprint: string): Promise<void> {
   const draft = join(root, `${SEAL_FILE}-${randomUUID()}`)
   try {

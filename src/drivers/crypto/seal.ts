@@ -38,7 +38,7 @@ export const plainSeal: Seal = {
 // UTF-16, since UTF-8 would fold lone surrogates together.
 const digest = (key: string): string => createHash('sha256').update(Buffer.from(key, 'utf16le')).digest('hex')
 
-/** A store is sealed with one key for its whole life; another key, or none, must not add records that nobody can read. */
+/** A store is sealed with one key for its whole life; another key, or none, must not add records that cannot be read. */
 export function sealMismatch(where: string, stored: string, seal: { readonly name: string }): PlimsollError {
   if (stored === 'plain') {
     return new PlimsollError('bad-config', `The store ${where} is not encrypted, but a key was given.`, {

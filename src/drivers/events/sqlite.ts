@@ -45,20 +45,6 @@ export function sqliteEvents(options: SqliteEventsOptions): EventBus {
     return (db = opened)
   }
 
-  function write(events: readonly PlimsollEvent[], sender: string): void {
-    const target = open()
-    target.exec('BEGIN IMMEDIATE')
-    try {
-      for (const event of events)
-        target.all('INSERT INTO events (sender, event) VALUES (?, ?)', sender, JSON.stringify(event))
-      target.all('DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?', KEEP)
-      target.exec('COMMIT')
-    } catch (error) {
-      target.exec('ROLLBACK')
-      throw error
-    }
-  }
-
   /** Never throws. What another process holds up is looked for with the next poll. */
   function look(): void {
     try {
@@ -84,7 +70,7 @@ export function sqliteEvents(options: SqliteEventsOptions): EventBus {
     async send(events, sender) {
       for (let tries = 1; ; tries++) {
         try {
-          write(events, sender)
+          write(open(), events, sender)
           break
         } catch (error) {
           if (!isBusy(error) || tries === MOST_TRIES) throw error
@@ -106,4 +92,17 @@ export function sqliteEvents(options: SqliteEventsOptions): EventBus {
     },
   }
   return busOver('sqlite', line, BATCH_MS, options)
+}
+
+function write(target: SqliteDatabase, events: readonly PlimsollEvent[], sender: string): void {
+  target.exec('BEGIN IMMEDIATE')
+  try {
+    for (const event of events)
+      target.all('INSERT INTO events (sender, event) VALUES (?, ?)', sender, JSON.stringify(event))
+    target.all('DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?', KEEP)
+    target.exec('COMMIT')
+  } catch (error) {
+    target.exec('ROLLBACK')
+    throw error
+  }
 }

@@ -119,7 +119,7 @@ async function openPool(url: string, poolSize: number, schema: string): Promise<
     options: `-c search_path=${schema}`,
   })
   // A connection that breaks says so through the call that uses it, or is replaced when it was idle; an error event that
-  // nobody listens to would end the process.
+  // has no listener would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   return pool

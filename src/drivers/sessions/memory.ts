@@ -44,7 +44,7 @@ export interface MemoryStoreOptions {
   clock?: Clock
 }
 
-/** The contract in its plainest form; everything is gone when the process ends. */
+/** The contract in its plainest form; everything is gone when the process ends. One function, since its calls share the map. */
 export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   const { clock = systemClock } = options
   const tenants = new Map<string, Tenant>()

@@ -132,9 +132,7 @@ export function s3Client(options: S3Options) {
         const xml = await response.text()
         if (!response.ok) throw refused(bucket, 'LIST', response.status)
         serverTime = Date.parse(response.headers.get('date') ?? '') || Date.now()
-        for (const [, entry = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-          objects.push({ key: field(entry, 'Key'), lastModified: Date.parse(field(entry, 'LastModified')) })
-        }
+        objects.push(...objectsIn(xml))
         token = field(xml, 'IsTruncated') === 'true' ? field(xml, 'NextContinuationToken') : undefined
       } while (token !== undefined && token !== '')
       return { objects, serverTime }
@@ -143,6 +141,12 @@ export function s3Client(options: S3Options) {
 }
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+const objectsIn = (xml: string): S3Object[] =>
+  [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, entry = '']) => ({
+    key: field(entry, 'Key'),
+    lastModified: Date.parse(field(entry, 'LastModified')),
+  }))
 
 function field(xml: string, name: string): string {
   const text = new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(xml)?.[1] ?? ''

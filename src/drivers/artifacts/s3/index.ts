@@ -29,7 +29,7 @@ import { s3Client, type S3Options } from './client.ts'
  *   m/<handle>               what is known about them; written last, so an artifact without it was never acknowledged
  *   u/<handle>/<when>-<who>  one empty object per put: how young the artifact is
  *   s/<session>/<handle>     a session's reference
- *   d/<handle>/<who>         somebody is about to delete
+ *   d/<handle>/<who>         a process is about to delete
  *
  * Tenants and sessions are keyed hashes, so no name from outside is part of a key.
  */
@@ -160,7 +160,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
     return stats.filter((stat) => stat !== undefined)
   }
 
-  /** Resolves when nobody is deleting this artifact any more; afterwards its bytes are there or they are not. */
+  /** Resolves when no process is deleting this artifact any more; afterwards its bytes are there or they are not. */
   async function undoomed(layout: TenantLayout, handle: Handle): Promise<void> {
     for (;;) {
       const { objects, serverTime } = await client.list(layout.doomsOf(handle))
@@ -296,7 +296,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
     }
   }
 
-  /** The pruner's side of the agreement: announce, look again, and delete only what nobody has asked for meanwhile. */
+  /** The pruner's side of the agreement: announce, look again, and delete only what was not asked for meanwhile. */
   async function eraseUnwanted(
     layout: TenantLayout,
     doomed: readonly Handle[],

@@ -58,7 +58,7 @@ export const contextOf = (dialect: Dialect, options: SqlStoreOptions): Context =
   }
 }
 
-/** The contract of a store, over a database that runs jobs. */
+/** The contract of a store, over a database that runs jobs. One function, since it is a list of calls. */
 export function sqlStore(name: 'sqlite' | 'postgres', connection: SqlConnection, context: Context): MaintainedStore {
   const { read, write, dialect } = connection
   const { seal } = context

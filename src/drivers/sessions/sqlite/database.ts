@@ -109,46 +109,48 @@ function toRow(row: Record<string, unknown>): Row {
   return row
 }
 
-/** Primary result codes of SQLite that mean something to us. */
-const CODES = {
-  SQLITE_BUSY: 5,
-  SQLITE_LOCKED: 6,
-  SQLITE_READONLY: 8,
-  SQLITE_IOERR: 10,
-  SQLITE_CORRUPT: 11,
-  SQLITE_FULL: 13,
-  SQLITE_CANTOPEN: 14,
-  SQLITE_NOTADB: 26,
-} as const
-
-const SAID: Readonly<Record<number, readonly [reason: string, sentence: string, advice: string]>> = {
-  [CODES.SQLITE_BUSY]: ['busy', 'is locked by another process', 'Try again.'],
-  [CODES.SQLITE_LOCKED]: ['busy', 'is locked by another process', 'Try again.'],
-  [CODES.SQLITE_READONLY]: ['read-only', 'cannot be written', 'Check the permissions of the file and its directory.'],
-  [CODES.SQLITE_IOERR]: [
+/** Primary result codes of SQLite that mean something to us, with the reason in events, a sentence and an advice. */
+const CODES: Readonly<Record<string, readonly [code: number, reason: string, sentence: string, advice: string]>> = {
+  SQLITE_BUSY: [5, 'busy', 'is locked by another process', 'Try again.'],
+  SQLITE_LOCKED: [6, 'busy', 'is locked by another process', 'Try again.'],
+  SQLITE_READONLY: [8, 'read-only', 'cannot be written', 'Check the permissions of the file and its directory.'],
+  SQLITE_IOERR: [
+    10,
     'io',
     'could not be read or written by the operating system',
     'Check the disk; what was acknowledged before is intact.',
   ],
-  [CODES.SQLITE_CORRUPT]: [
+  SQLITE_CORRUPT: [
+    11,
     'corrupt',
     'is damaged',
     'Keep a copy, run `plimsoll store verify`, then export what can be read.',
   ],
-  [CODES.SQLITE_FULL]: [
+  SQLITE_FULL: [
+    13,
     'disk-full',
     'has no room left on its disk',
     'Free some space; what was acknowledged before is intact.',
   ],
-  [CODES.SQLITE_CANTOPEN]: [
+  SQLITE_CANTOPEN: [
+    14,
     'cannot-open',
     'cannot be opened',
     'Check that the path exists and that this user may write there.',
   ],
-  [CODES.SQLITE_NOTADB]: ['not-a-database', 'is not an SQLite database', 'Choose another path.'],
+  SQLITE_NOTADB: [26, 'not-a-database', 'is not an SQLite database', 'Choose another path.'],
 }
 
-const reasonOf = (error: unknown): string | undefined => SAID[primaryCode(error) ?? 0]?.[0]
+/** What the file system says, as SQLite would. */
+const SYSTEM: Readonly<Record<string, readonly string[]>> = {
+  SQLITE_READONLY: ['EACCES', 'EPERM', 'EROFS'],
+  SQLITE_FULL: ['ENOSPC', 'EDQUOT'],
+  SQLITE_CANTOPEN: ['ENOENT', 'ENOTDIR', 'EISDIR', 'EEXIST', 'ELOOP'],
+}
+
+const saidBy = (error: unknown) => Object.values(CODES).find(([code]) => code === primaryCode(error))
+
+const reasonOf = (error: unknown): string | undefined => saidBy(error)?.[1]
 
 export const isBusy = (error: unknown): boolean => reasonOf(error) === 'busy'
 
@@ -159,9 +161,9 @@ export const endsTransaction = (error: unknown): boolean =>
 /** A typed error for what the engine or the file system reported; errors of ours pass as they are. */
 export function engineError(error: unknown, path: string): unknown {
   if (isPlimsollError(error)) return error
-  const said = SAID[primaryCode(error) ?? 0]
+  const said = saidBy(error)
   if (said === undefined) return error
-  const [reason, sentence, advice] = said
+  const [, reason, sentence, advice] = said
   return new PlimsollError('store-unavailable', `The store ${path} ${sentence}.`, {
     advice,
     fields: { path, reason },
@@ -177,11 +179,10 @@ function primaryCode(error: unknown): number | undefined {
   if (typeof errcode === 'number') return errcode & 0xff
   if (typeof rawCode === 'number') return rawCode & 0xff
   if (typeof code === 'string') {
-    const named = Object.entries(CODES).find(([name]) => code === name || code.startsWith(`${name}_`))
-    if (named !== undefined) return named[1]
-    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return CODES.SQLITE_READONLY
-    if (['ENOSPC', 'EDQUOT'].includes(code)) return CODES.SQLITE_FULL
-    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'EEXIST', 'ELOOP'].includes(code)) return CODES.SQLITE_CANTOPEN
+    const named = Object.keys(CODES).find(
+      (name) => code === name || code.startsWith(`${name}_`) || SYSTEM[name]?.includes(code),
+    )
+    if (named !== undefined) return CODES[named]![0]
   }
   const opened = /Unable to open connection to local database .*: (\d+)/.exec(error.message)
   return opened?.[1] === undefined ? undefined : Number(opened[1]) & 0xff

@@ -19,7 +19,7 @@ interface Outcome {
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
-/** One flush for all that was committed meanwhile and that nobody waits for. */
+/** One flush for all that was committed meanwhile without waiting for the disk. */
 const SOON_MS = 50
 
 /** Writes of one turn of the event loop share a transaction; each has its own savepoint, and one that fails takes nothing else along. */
@@ -50,44 +50,12 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
     const deadline = performance.now() + lockTimeoutMs
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {
-        return transact(await open(), batch)
+        return transact(await open(), batch, path)
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
       }
       // Another process writes. Jitter keeps those that failed together from trying together.
       await delay(wait * (0.5 + Math.random()))
-    }
-  }
-
-  /** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
-  function transact(db: SqliteDatabase, batch: readonly Job[]): readonly Outcome[] {
-    db.exec('BEGIN IMMEDIATE')
-    try {
-      const until = performance.now() + SLICE_MS
-      const outcomes: Outcome[] = []
-      for (const job of batch) {
-        if (outcomes.length > 0 && performance.now() > until) break
-        outcomes.push({ job, tell: attempt(db, job) })
-      }
-      db.exec('COMMIT')
-      return outcomes
-    } catch (error) {
-      rollback(db)
-      throw error
-    }
-  }
-
-  function attempt(db: SqliteDatabase, job: Job): () => void {
-    db.exec('SAVEPOINT job')
-    try {
-      const value = job.run(db)
-      db.exec('RELEASE job')
-      return () => job.resolve(value)
-    } catch (error) {
-      if (endsTransaction(error)) throw error
-      db.exec('ROLLBACK TO job')
-      db.exec('RELEASE job')
-      return () => job.reject(engineError(error, path))
     }
   }
 
@@ -139,6 +107,38 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
         await log.close()
       }
     },
+  }
+}
+
+/** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
+function transact(db: SqliteDatabase, batch: readonly Job[], path: string): readonly Outcome[] {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const until = performance.now() + SLICE_MS
+    const outcomes: Outcome[] = []
+    for (const job of batch) {
+      if (outcomes.length > 0 && performance.now() > until) break
+      outcomes.push({ job, tell: attempt(db, job, path) })
+    }
+    db.exec('COMMIT')
+    return outcomes
+  } catch (error) {
+    rollback(db)
+    throw error
+  }
+}
+
+function attempt(db: SqliteDatabase, job: Job, path: string): () => void {
+  db.exec('SAVEPOINT job')
+  try {
+    const value = job.run(db)
+    db.exec('RELEASE job')
+    return () => job.resolve(value)
+  } catch (error) {
+    if (endsTransaction(error)) throw error
+    db.exec('ROLLBACK TO job')
+    db.exec('RELEASE job')
+    return () => job.reject(engineError(error, path))
   }
 }
 
