@@ -50,22 +50,6 @@ export function plimsollPlugin<P extends object>(
   const readersOf = (context: CallbackContext): ReaderTools<'langchain'> =>
     plimsoll.tools(sessionOf(context), 'langchain', { window })
 
-  /** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
-  function addReaders(context: CallbackContext, { config, toolsDict }: ModelRequest): void {
-    const tools = recordsIn(config?.tools)
-    const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
-    if (!readers || config === undefined || declaring === undefined || toolsDict === undefined) return
-    const added = readersOf(context).declarations.filter(({ fields }) => !(fields.name in toolsDict))
-    for (const reader of added) toolsDict[reader.fields.name] = adkTool(reader)
-    const declarations = added.map(({ fields: { name, description, schema } }) => ({
-      name,
-      description,
-      parametersJsonSchema: schema,
-    }))
-    const functionDeclarations = [...recordsIn(declaring['functionDeclarations']), ...declarations]
-    config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
-  }
-
   function take(context: CallbackContext): OpenTurn | undefined {
     const waiting = open.get(keyOf(context))
     open.delete(keyOf(context))
@@ -79,15 +63,9 @@ export function plimsollPlugin<P extends object>(
   const callbacks = {
     async beforeModelCallback(params: { callbackContext: CallbackContext; llmRequest: ModelRequest }) {
       const { callbackContext: context, llmRequest: request } = params
-      addReaders(context, request)
-      const { contents, model = 'unknown' } = request
-      const { tools, maxOutputTokens, systemInstruction } = recordOf(request.config) ?? {}
-      const body = {
-        contents,
-        ...(recordsIn(tools).length > 0 && { tools }),
-        ...(systemInstruction !== undefined && { systemInstruction: contentOf(systemInstruction) }),
-        ...(maxOutputTokens !== undefined && { generationConfig: { maxOutputTokens } }),
-      }
+      if (readers) addReaders(readersOf(context), request)
+      const { model = 'unknown' } = request
+      const body = bodyOf(request)
       const format = detectFormat(body)
       // An agent that failed leaves its turn open.
       await take(context)?.answered(undefined)
@@ -132,6 +110,33 @@ export function plimsollPlugin<P extends object>(
     },
   }
   return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
+}
+
+/** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
+function addReaders({ declarations: readers }: ReaderTools<'langchain'>, { config, toolsDict }: ModelRequest): void {
+  const tools = recordsIn(config?.tools)
+  const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
+  if (config === undefined || declaring === undefined || toolsDict === undefined) return
+  const added = readers.filter(({ fields }) => !(fields.name in toolsDict))
+  for (const reader of added) toolsDict[reader.fields.name] = adkTool(reader)
+  const declarations = added.map(({ fields: { name, description, schema } }) => ({
+    name,
+    description,
+    parametersJsonSchema: schema,
+  }))
+  const functionDeclarations = [...recordsIn(declaring['functionDeclarations']), ...declarations]
+  config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
+}
+
+/** The request as the API would get it. */
+function bodyOf({ contents, config }: ModelRequest): Fields {
+  const { tools, maxOutputTokens, systemInstruction } = recordOf(config) ?? {}
+  return {
+    contents,
+    ...(recordsIn(tools).length > 0 && { tools }),
+    ...(systemInstruction !== undefined && { systemInstruction: contentOf(systemInstruction) }),
+    ...(maxOutputTokens !== undefined && { generationConfig: { maxOutputTokens } }),
+  }
 }
 
 /** The view in the place of the request: its contents, and what else had to change for them to fit or for tools to be left alone. */

@@ -2,6 +2,7 @@ import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { AGENT_OPTIONS, checkAdapter, openTurn, shortened, usageIn, type AgentOptions, type OpenTurn } from './kit.ts'
+import type { LangChainReader } from './reader-shapes.ts'
 
 export type PiOptions = AgentOptions
 
@@ -76,22 +77,11 @@ export function plimsollExtension(
       retry = 'made'
       return { continue: true }
     })
-    if (readers) for (const tool of readerTools()) pi.registerTool(tool as never)
+    // Declared once for all sessions of pi; what a call may open is what its own session holds.
+    const call: ReaderCall = (name, input, context) => readersOf(sessionOf(context)).call(name, input)
+    const declared = readers ? readersOf(plimsoll.session({ id: 'pi' })).declarations : []
+    for (const one of declared) pi.registerTool(piTool(one, call) as never)
     if (shortenHistory) on('tool_result', shorten)
-  }
-
-  /** Declared once for all sessions of pi; what a call may open is what its own session holds. */
-  function readerTools(): object[] {
-    return readersOf(plimsoll.session({ id: 'pi' })).declarations.map(({ fields: { name, description, schema } }) => ({
-      name,
-      label: name,
-      description,
-      parameters: schema,
-      async execute(_id: string, input: unknown, _signal: unknown, _update: unknown, context: ExtensionContext) {
-        const text = await readersOf(sessionOf(context)).call(name, input)
-        return { content: [{ type: 'text', text }], details: {} }
-      },
-    }))
   }
 
   async function shorten(event: never, context: ExtensionContext): Promise<object | undefined> {
@@ -103,6 +93,18 @@ export function plimsollExtension(
     return text === undefined ? undefined : { content: [{ type: 'text', text }] }
   }
 }
+
+type ReaderCall = (name: string, input: unknown, context: ExtensionContext) => Promise<string>
+
+const piTool = ({ fields: { name, description, schema } }: LangChainReader, call: ReaderCall) => ({
+  name,
+  label: name,
+  description,
+  parameters: schema,
+  async execute(_id: string, input: unknown, _signal: unknown, _update: unknown, context: ExtensionContext) {
+    return { content: [{ type: 'text', text: await call(name, input, context) }], details: {} }
+  },
+})
 
 interface ToolResultEvent {
   readonly toolName: string
