@@ -1,6 +1,5 @@
-import { numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import { recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
 import type { NewTool } from '../core/conversation.ts'
-import type { Usage } from '../core/usage.ts'
 import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import { type KnownCalls, type Piece, outputText } from './kit.ts'
@@ -59,10 +58,9 @@ function mediaOf(mime: unknown, data: unknown, name?: unknown): MirrorMedia {
   // Version 7 says in an object what kind of data it is.
   const value =
     known === undefined || known instanceof URL || known instanceof Uint8Array ? data : (known['data'] ?? known['url'])
-  const filename = stringOf(name)
   return {
     mime: stringOf(mime) ?? 'application/octet-stream',
-    ...(filename !== undefined && { name: filename }),
+    name: stringOf(name),
     ...(value instanceof Uint8Array && { data: Buffer.from(value).toString('base64') }),
     ...(value instanceof URL && { url: value.href }),
     ...(typeof value === 'string' && (/^https?:/.test(value) ? { url: value } : { data: value })),
@@ -112,7 +110,7 @@ const filePart = (part: MirrorPart): Fields =>
         type: 'file',
         mediaType: part.mime,
         data: part.url === undefined ? part.data : new URL(part.url),
-        ...(part.name !== undefined && { filename: part.name }),
+        filename: part.name,
       }
 
 const resultPart = (part: MirrorPart): Fields =>
@@ -146,18 +144,11 @@ export const declaredTools = (tools: readonly unknown[] | undefined): NewTool[] 
       : [],
   )
 
-/** As a model reports it. */
-export function sdkUsage(usage: unknown): Partial<Usage> | undefined {
-  const { inputTokens, outputTokens } = recordOf(usage) ?? {}
-  const input = recordOf(inputTokens)
-  const output = recordOf(outputTokens)
-  const total = numberOf(input?.['total'])
-  if (total === undefined) return undefined
-  return {
-    input: total,
-    cacheRead: numberOf(input?.['cacheRead']) ?? 0,
-    cacheWrite: numberOf(input?.['cacheWrite']) ?? 0,
-    output: numberOf(output?.['total']) ?? 0,
-    reasoning: numberOf(output?.['reasoning']) ?? 0,
-  }
+/** Where a model says what a call used. */
+export const USAGE = {
+  input: 'inputTokens.total',
+  cacheRead: 'inputTokens.cacheRead',
+  cacheWrite: 'inputTokens.cacheWrite',
+  output: 'outputTokens.total',
+  reasoning: 'outputTokens.reasoning',
 }

@@ -1,8 +1,16 @@
 import type { Plimsoll, Session } from '../index.ts'
-import { declaredTools, joined, piecesOf, sdkUsage, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
+import { declaredTools, joined, piecesOf, USAGE, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
 import type { Argument } from '../settings/check.ts'
 import { any, map, number } from '../settings/values.ts'
-import { checkAdapter, managedTurns, type ManagedTurn, type TurnOptions, shortened } from './kit.ts'
+import {
+  checkAdapter,
+  managedTurns,
+  shortened,
+  usageIn,
+  type HistoryOptions,
+  type ManagedTurn,
+  type TurnOptions,
+} from './kit.ts'
 import type { AiSdkReader } from './reader-shapes.ts'
 
 export interface MiddlewareOptions<Version extends SdkVersion = SdkVersion> extends TurnOptions {
@@ -47,14 +55,14 @@ export function plimsollMiddleware(session: Session, given: MiddlewareOptions = 
     model: modelId,
     pieces: piecesOf(params.prompt),
     tools: declaredTools(params.tools),
-    ...(params.maxOutputTokens !== undefined && { maxOutputTokens: params.maxOutputTokens }),
+    maxOutputTokens: params.maxOutputTokens,
   })
   const middleware: Omit<PlimsollMiddleware<'v4'>, 'specificationVersion'> = {
     async wrapGenerate({ params, model }) {
       const { turn, answer } = await turns.send(callOf(model.modelId, params), (open) =>
         model.doGenerate(withTurn(params, open)),
       )
-      await turn.answered(sdkUsage(answer.usage))
+      await turn.answered(usageIn(answer.usage, USAGE))
       return answer
     },
     async wrapStream({ params, model }) {
@@ -78,7 +86,7 @@ function withTurn<P extends CallParams>(params: P, turn: ManagedTurn<PromptMessa
   }
 }
 
-/** The same stream; its end closes the turn, and so does whoever stops reading it. */
+/** The same stream; its end closes the turn, and so does a reader that stops early. */
 function recorded<T extends { readonly type: string }>(
   stream: ReadableStream<T>,
   turn: ManagedTurn<PromptMessage>,
@@ -99,7 +107,7 @@ function recorded<T extends { readonly type: string }>(
           out.close()
           return
         }
-        if (value.type === 'finish' && 'usage' in value) await close(() => turn.answered(sdkUsage(value.usage)))
+        if (value.type === 'finish' && 'usage' in value) await close(() => turn.answered(usageIn(value.usage, USAGE)))
         out.enqueue(value)
       } catch (error) {
         await close(() => turn.failed())
@@ -118,14 +126,9 @@ interface SdkTool {
   toModelOutput?(options: { toolCallId: string; input: unknown; output: unknown }): unknown
 }
 
-export interface PlimsollToolOptions {
+export interface PlimsollToolOptions extends HistoryOptions {
   /** The model's window in tokens: a small one gets one compact reader. @default the window of the options */
   readonly window?: number
-  /**
-   * Large results are shortened in the SDK's own messages as well, not only in what the model gets. Steps and UI parts keep them whole, and the
-   * artifact store has the exact bytes. @default false
-   */
-  readonly shortenHistory?: boolean
 }
 
 const TOOLS: Argument = { name: 'tools', schema: map('', any()) }
@@ -144,7 +147,7 @@ export function plimsollTools<T extends Readonly<Record<string, object>>>(
     ['window', 'shortenHistory'],
   )
   const { window, shortenHistory = false } = options
-  const { declarations } = plimsoll.tools(session, 'ai-sdk', window === undefined ? {} : { window })
+  const { declarations } = plimsoll.tools(session, 'ai-sdk', { window })
   const own = shortenHistory ? shortening(session, tools) : tools
   // A tool of yours with the same name wins.
   return { ...declarations, ...own }

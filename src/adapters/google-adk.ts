@@ -1,19 +1,21 @@
-import { listOf, numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import { listOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
-import type { Usage } from '../core/usage.ts'
 import { detectFormat } from '../formats/registry.ts'
-import type { Plimsoll, PreparedTurn, ReaderTools, Session } from '../index.ts'
-import { checkAdapter, part, outputText, shortened, checkVerdict, type TurnOptions, sizeRefusals } from './kit.ts'
+import type { Plimsoll, ReaderTools, Session } from '../index.ts'
+import {
+  AGENT_OPTIONS,
+  checkAdapter,
+  openTurn,
+  outputText,
+  part,
+  shortened,
+  usageIn,
+  type AgentOptions,
+  type OpenTurn,
+} from './kit.ts'
 import type { LangChainReader } from './reader-shapes.ts'
 
-export interface AdkOptions extends TurnOptions {
-  /** Gives agents with tools `recall` and the readers of artifacts. @default true */
-  readonly readers?: boolean
-  /** Large results are shortened in the events of the session as well, not only in what the model gets. @default false */
-  readonly shortenHistory?: boolean
-}
-
-const NAMES = ['window', 'readers', 'shortenHistory'] as const satisfies readonly (keyof AdkOptions)[]
+export type AdkOptions = AgentOptions
 
 /** Where a callback happens, as far as it is read. */
 interface CallbackContext {
@@ -29,12 +31,6 @@ interface ModelRequest {
   toolsDict?: Record<string, unknown>
 }
 
-/** A turn that waits for its answer, with what a refusal teaches. */
-interface Waiting {
-  readonly turn: PreparedTurn
-  readonly model: string
-}
-
 /**
  * A plugin for `new Runner({ plugins })`: the model gets contents that fit, and its usage is recorded; the events of the session stay whole.
  * `BasePlugin` is the one of `@google/adk`. Leave `contextCompactors` of the agent unset.
@@ -44,77 +40,40 @@ export function plimsollPlugin<P extends object>(
   BasePlugin: { readonly prototype: P },
   options: AdkOptions = {},
 ): P {
-  checkAdapter('plimsollPlugin', [plimsoll, BasePlugin, options], ['plimsoll', part('BasePlugin', '')], NAMES)
+  checkAdapter('plimsollPlugin', [plimsoll, BasePlugin, options], ['plimsoll', part('BasePlugin', '')], AGENT_OPTIONS)
   const { window, readers = true, shortenHistory = false } = options
-  const open = new Map<string, Waiting>()
+  const open = new Map<string, OpenTurn>()
   const sessionOf = ({ invocationContext, agentName }: CallbackContext): Session =>
     plimsoll.session({ id: invocationContext.session.id, agent: agentName })
   const keyOf = ({ invocationId, agentName }: CallbackContext): string => `${invocationId} ${agentName}`
 
   const readersOf = (context: CallbackContext): ReaderTools<'langchain'> =>
-    plimsoll.tools(sessionOf(context), 'langchain', window === undefined ? {} : { window })
+    plimsoll.tools(sessionOf(context), 'langchain', { window })
 
-  /** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
-  function addReaders(context: CallbackContext, { config, toolsDict }: ModelRequest): void {
-    const tools = recordsIn(config?.tools)
-    const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
-    if (!readers || config === undefined || declaring === undefined || toolsDict === undefined) return
-    const added = readersOf(context).declarations.filter(({ fields }) => !(fields.name in toolsDict))
-    for (const reader of added) toolsDict[reader.fields.name] = adkTool(reader)
-    const declarations = added.map(({ fields: { name, description, schema } }) => ({
-      name,
-      description,
-      parametersJsonSchema: schema,
-    }))
-    const functionDeclarations = [...recordsIn(declaring['functionDeclarations']), ...declarations]
-    config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
-  }
-
-  function take(context: CallbackContext): Waiting | undefined {
+  function take(context: CallbackContext): OpenTurn | undefined {
     const waiting = open.get(keyOf(context))
     open.delete(keyOf(context))
     return waiting
   }
 
-  async function close(context: CallbackContext, usage: Partial<Usage> | undefined): Promise<void> {
-    const turn = take(context)?.turn.id
-    if (turn === undefined) return
-    const none = { cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
-    const known = usage?.input === undefined ? {} : { usage: { ...none, ...usage, input: usage.input } }
-    await sessionOf(context).record({ turn, ...known })
-  }
-
   /** Whether a smaller request may be answered. */
-  async function refused(context: CallbackContext, error: unknown): Promise<boolean> {
-    const waiting = take(context)
-    if (waiting === undefined) return false
-    const session = sessionOf(context)
-    await session.record({ turn: waiting.turn.id, refused: true })
-    return sizeRefusals(session, window).learn(waiting.turn, waiting.model, error)
-  }
+  const refused = async (context: CallbackContext, error: unknown): Promise<boolean> =>
+    (await take(context)?.failed(error)) ?? false
 
   const callbacks = {
     async beforeModelCallback(params: { callbackContext: CallbackContext; llmRequest: ModelRequest }) {
       const { callbackContext: context, llmRequest: request } = params
-      addReaders(context, request)
-      const { contents, model = 'unknown' } = request
-      const { tools, maxOutputTokens, systemInstruction } = recordOf(request.config) ?? {}
-      const body = {
-        contents,
-        ...(recordsIn(tools).length > 0 && { tools }),
-        ...(systemInstruction !== undefined && { systemInstruction: contentOf(systemInstruction) }),
-        ...(maxOutputTokens !== undefined && { generationConfig: { maxOutputTokens } }),
-      }
+      if (readers) addReaders(readersOf(context), request)
+      const { model = 'unknown' } = request
+      const body = bodyOf(request)
       const format = detectFormat(body)
       // An agent that failed leaves its turn open.
-      await close(context, undefined)
+      await take(context)?.answered(undefined)
       if (format === undefined) return undefined
       const send = async (): Promise<void> => {
-        const session = sessionOf(context)
-        const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
-        checkVerdict(turn)
-        open.set(keyOf(context), { turn, model })
-        if (!turn.report.untouched) show(request, body, turn.body)
+        const waiting = await openTurn(sessionOf(context), window, format, body, model)
+        open.set(keyOf(context), waiting)
+        if (!waiting.turn.report.untouched) show(request, body, waiting.turn.body as Fields)
       }
       await send()
       AGAIN.set(request, async (error) => {
@@ -128,7 +87,7 @@ export function plimsollPlugin<P extends object>(
       const { finishReason, errorCode, usageMetadata } = recordOf(params.llmResponse) ?? {}
       // A streamed answer comes in several responses; the one with a reason to end is the last.
       if (finishReason !== undefined || errorCode !== undefined)
-        await close(params.callbackContext, usageOf(usageMetadata))
+        await take(params.callbackContext)?.answered(usageIn(usageMetadata, USAGE))
       return undefined
     },
     async onModelErrorCallback(params: { callbackContext: CallbackContext; error: unknown }) {
@@ -146,12 +105,38 @@ export function plimsollPlugin<P extends object>(
       if (readersOf(toolContext).has(tool.name)) return undefined
       const { functionCallId: callId } = toolContext
       const text = stringOf(recordOf(result)?.['output']) ?? outputText(result)
-      const known = callId === undefined ? {} : { callId }
-      const shown = await shortened(sessionOf(toolContext), { tool: tool.name, output: text, ...known })
+      const shown = await shortened(sessionOf(toolContext), { tool: tool.name, output: text, callId })
       return shown === undefined ? undefined : { output: shown }
     },
   }
   return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
+}
+
+/** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
+function addReaders({ declarations: readers }: ReaderTools<'langchain'>, { config, toolsDict }: ModelRequest): void {
+  const tools = recordsIn(config?.tools)
+  const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
+  if (config === undefined || declaring === undefined || toolsDict === undefined) return
+  const added = readers.filter(({ fields }) => !(fields.name in toolsDict))
+  for (const reader of added) toolsDict[reader.fields.name] = adkTool(reader)
+  const declarations = added.map(({ fields: { name, description, schema } }) => ({
+    name,
+    description,
+    parametersJsonSchema: schema,
+  }))
+  const functionDeclarations = [...recordsIn(declaring['functionDeclarations']), ...declarations]
+  config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
+}
+
+/** The request as the API would get it. */
+function bodyOf({ contents, config }: ModelRequest): Fields {
+  const { tools, maxOutputTokens, systemInstruction } = recordOf(config) ?? {}
+  return {
+    contents,
+    ...(recordsIn(tools).length > 0 && { tools }),
+    ...(systemInstruction !== undefined && { systemInstruction: contentOf(systemInstruction) }),
+    ...(maxOutputTokens !== undefined && { generationConfig: { maxOutputTokens } }),
+  }
 }
 
 /** The view in the place of the request: its contents, and what else had to change for them to fit or for tools to be left alone. */
@@ -220,15 +205,9 @@ const adkTool = ({ run, fields: { name, description } }: LangChainReader) => ({
 const contentOf = (instruction: unknown): unknown =>
   typeof instruction === 'string' ? { parts: [{ text: instruction }] } : instruction
 
-function usageOf(usage: unknown): Partial<Usage> | undefined {
-  const { promptTokenCount, candidatesTokenCount, thoughtsTokenCount, cachedContentTokenCount } = recordOf(usage) ?? {}
-  const input = numberOf(promptTokenCount)
-  if (input === undefined) return undefined
-  const reasoning = numberOf(thoughtsTokenCount) ?? 0
-  return {
-    input,
-    output: (numberOf(candidatesTokenCount) ?? 0) + reasoning,
-    reasoning,
-    cacheRead: numberOf(cachedContentTokenCount) ?? 0,
-  }
+const USAGE = {
+  input: 'promptTokenCount',
+  output: ['candidatesTokenCount', 'thoughtsTokenCount'],
+  reasoning: 'thoughtsTokenCount',
+  cacheRead: 'cachedContentTokenCount',
 }

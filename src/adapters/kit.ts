@@ -1,5 +1,5 @@
 import type { LearnedLimit, Target } from '../core/target.ts'
-import { isRecord, numberOf, stringOf, type Fields } from '../core/values.ts'
+import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
 import { lessonOf, type SizeRefusal, within } from '../engine/learning/size-refusal.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import { classifyProviderError } from '../formats/registry.ts'
@@ -28,12 +28,12 @@ interface SizeRefusals {
 
 const HELD = new WeakMap<object, Map<string, LearnedLimit>>()
 
-export function sizeRefusals(session: object, window: number | undefined): SizeRefusals {
+function sizeRefusals(session: object, window: number | undefined): SizeRefusals {
   const held = HELD.get(session) ?? new Map<string, LearnedLimit>()
   HELD.set(session, held)
   return {
     targetOf(model) {
-      const target = { model, ...(window !== undefined && { window }) }
+      const target = { model, window }
       const limit = held.get(model)
       return limit === undefined ? target : within(target, limit)
     },
@@ -58,9 +58,8 @@ function sizeRefusalIn(error: unknown): SizeRefusal | undefined {
   for (let depth = 0; depth < MOST_CAUSES && isRecord(one); depth++) {
     const status = numberOf(one['statusCode']) ?? numberOf(one['status'])
     const body = stringOf(one['responseBody']) ?? one['error'] ?? stringOf(one['message'])
-    const { kind, limit, input } = classifyProviderError({ ...(status !== undefined && { status }), body })
-    if (kind === 'overflow' || kind === 'body-size')
-      return { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) }
+    const { kind, limit, input } = classifyProviderError({ status, body })
+    if (kind === 'overflow' || kind === 'body-size') return { kind, limit, input }
     one = one['cause'] ?? one['lastError']
   }
   return undefined
@@ -83,16 +82,12 @@ export interface FrameworkCall<M> {
 }
 
 /** The call as it should be made. What is undefined stays as it came. */
-export interface ManagedTurn<M> {
+export interface ManagedTurn<M> extends Pick<OpenTurn, 'answered' | 'failed'> {
   readonly messages: readonly M[] | undefined
   readonly system: string | undefined
   readonly maxOutputTokens: number | undefined
   /** Tools stay declared, and none may be called this once. */
   readonly forbidsTools: boolean
-  /** The model answered. Without usage nothing is said about it. */
-  answered(usage: Partial<Usage> | undefined): Promise<void>
-  /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. Who sent that one asks no further. */
-  failed(error?: unknown): Promise<boolean>
 }
 
 interface ManagedTurns<M> {
@@ -109,6 +104,23 @@ export interface TurnOptions {
   readonly window?: number
 }
 
+export interface HistoryOptions {
+  /**
+   * Large results are shortened in the framework's own history as well, not only in what the model gets; the artifact store has the exact
+   * bytes. @default false
+   */
+  readonly shortenHistory?: boolean
+}
+
+/** Of adapters that add tools to an agent by themselves. */
+export interface AgentOptions extends TurnOptions, HistoryOptions {
+  /** Gives the agent `recall` and the readers of artifacts. @default true */
+  readonly readers?: boolean
+}
+
+/** Their names. */
+export const AGENT_OPTIONS = ['window', 'readers', 'shortenHistory'] as const
+
 /**
  * Shows the engine a framework's messages as a request, and gives back which of them to send. Messages that come back as they went in are the
  * framework's own objects, so that signatures, ids and metadata survive; the others are new ones, made by `write`.
@@ -118,24 +130,12 @@ export function managedTurns<M>(
   write: (message: MirrorMessage, calls: KnownCalls) => readonly M[],
   { window }: TurnOptions = {},
 ): ManagedTurns<M> {
-  const refusals = sizeRefusals(session, window)
-
   async function open(call: FrameworkCall<M>): Promise<ManagedTurn<M>> {
     const { model, system, pieces, tools, maxOutputTokens } = call
     const head: readonly MirrorMessage[] = system === undefined ? [] : [{ role: 'system', parts: [system] }]
     const messages = [...head, ...pieces.map(({ message }) => message)]
-    const body = writeMirror({ model, messages, tools, ...(maxOutputTokens !== undefined && { maxOutputTokens }) })
-    const turn = await session.prepare({ format: MIRROR_FORMAT, body, targets: [refusals.targetOf(model)] })
-    const { id } = turn
-    checkVerdict(turn)
-    const close = {
-      answered: async (usage: Partial<Usage> | undefined) =>
-        void (await session.record({ turn: id, ...(usage !== undefined && { usage: wholeUsage(usage) }) })),
-      async failed(error?: unknown) {
-        await session.record({ turn: id, refused: true })
-        return refusals.learn(turn, model, error)
-      },
-    }
+    const body = writeMirror({ model, messages, tools, maxOutputTokens })
+    const { turn, ...close } = await openTurn(session, window, MIRROR_FORMAT, body, model)
     if (turn.report.untouched)
       return { ...close, messages: undefined, system: undefined, maxOutputTokens: undefined, forbidsTools: false }
     const view = readMirror(turn.body as Fields)
@@ -170,13 +170,44 @@ export function managedTurns<M>(
   }
 }
 
-/** A call that a budget stops is not made. @throws PlimsollError `budget-exceeded` */
-export function checkVerdict({ verdict }: Pick<PreparedTurn, 'verdict'>): void {
-  if (verdict.kind !== 'halt') return
-  throw new PlimsollError('budget-exceeded', `No model call was made: ${verdict.reason}.`, {
-    advice: 'Raise the budget, or start another session.',
-  })
+/** A request that was prepared, and waits for its answer. */
+export interface OpenTurn {
+  readonly turn: PreparedTurn
+  /** The model answered. Without usage nothing is said about it. */
+  answered(usage: Partial<Usage> | undefined): Promise<void>
+  /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. */
+  failed(error?: unknown): Promise<boolean>
 }
+
+/** Prepares a body for a model. @throws PlimsollError `budget-exceeded` for a call that a budget stops. */
+export async function openTurn(
+  session: Pick<Session, 'prepare' | 'record'>,
+  window: number | undefined,
+  format: string,
+  body: Fields,
+  model: string,
+  onHalt?: () => void,
+): Promise<OpenTurn> {
+  const refusals = sizeRefusals(session, window)
+  const turn = await session.prepare({ format, body, targets: [refusals.targetOf(model)] })
+  if (turn.verdict.kind === 'halt') {
+    onHalt?.()
+    throw new PlimsollError('budget-exceeded', `No model call was made: ${turn.verdict.reason}.`, {
+      advice: 'Raise the budget, or start another session.',
+    })
+  }
+  return {
+    turn,
+    answered: async (usage) =>
+      void (await session.record({ turn: turn.id, usage: usage && { ...NO_USAGE, ...usage } })),
+    async failed(error) {
+      await session.record({ turn: turn.id, refused: true })
+      return refusals.learn(turn, model, error)
+    },
+  }
+}
+
+const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
 
 const textOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
 
@@ -208,19 +239,23 @@ const keyOf = (message: Fields): string =>
     isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
   )
 
-const wholeUsage = ({
-  input = 0,
-  cacheRead = 0,
-  cacheWrite = 0,
-  output = 0,
-  reasoning = 0,
-}: Partial<Usage>): Usage => ({
-  input,
-  cacheRead,
-  cacheWrite,
-  output,
-  reasoning,
-})
+/** The ways to the numbers of a framework's usage, such as `input_token_details.cache_read`; several are added up. */
+type UsagePaths = { readonly [K in keyof Usage]?: string | readonly string[] }
+
+/** What a framework says that a call used; nothing where it does not know the prompt. */
+export function usageIn(usage: unknown, paths: UsagePaths): Partial<Usage> | undefined {
+  const at = (path: string): number | undefined =>
+    numberOf(path.split('.').reduce<unknown>((value, key) => recordOf(value)?.[key], usage))
+  const known = Object.entries(paths).map(([kind, given]) => {
+    const found = [given].flat().map(at)
+    return [
+      kind,
+      found[0] === undefined && kind === 'input' ? undefined : found.reduce<number>((sum, one = 0) => sum + one, 0),
+    ]
+  })
+  const numbers = Object.fromEntries(known) as Partial<Usage>
+  return numbers.input === undefined ? undefined : numbers
+}
 
 const PLIMSOLL: Argument = {
   name: 'plimsoll',
@@ -277,11 +312,6 @@ export async function shortened(
   session: Pick<Session, 'toolResult'>,
   result: { readonly tool: string; readonly callId?: string; readonly output: unknown },
 ): Promise<string | undefined> {
-  const { tool, callId, output } = result
-  const shown = await session.toolResult({
-    tool,
-    output: outputText(output),
-    ...(callId !== undefined && { callId }),
-  })
+  const shown = await session.toolResult({ ...result, output: outputText(result.output) })
   return shown.truncated ? shown.text : undefined
 }

@@ -11,34 +11,27 @@ import { toJsonSchema } from '@langchain/core/utils/json_schema'
 import { createMiddleware } from 'langchain'
 import type { NewTool } from '../core/conversation.ts'
 import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
-import type { Usage } from '../core/usage.ts'
 import { readUrl } from '../formats/kit/reading.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import { checkAdapter, managedTurns, type KnownCalls, type Piece, type TurnOptions, shortened } from './kit.ts'
+import {
+  AGENT_OPTIONS,
+  checkAdapter,
+  managedTurns,
+  shortened,
+  usageIn,
+  type AgentOptions,
+  type KnownCalls,
+  type Piece,
+} from './kit.ts'
 
-export interface LangChainOptions extends TurnOptions {
+export interface LangChainOptions extends AgentOptions {
   /** Names the session of a run. @default the thread id of the run, else 'langchain' */
   readonly session?: string
   /** Agents of one thread have views of their own. @default 'main' */
   readonly agent?: string
-  /** Gives the agent `recall` and the readers of artifacts. @default true */
-  readonly readers?: boolean
-  /**
-   * Large results are shortened in the agent's state and checkpoints as well, not only in what the model gets; the artifact store has the exact
-   * bytes. @default false
-   */
-  readonly shortenHistory?: boolean
 }
-
-const NAMES = [
-  'window',
-  'session',
-  'agent',
-  'readers',
-  'shortenHistory',
-] as const satisfies readonly (keyof LangChainOptions)[]
 
 /**
  * Agent middleware: the model gets a view of the messages that fits, its usage is recorded, and the state of the agent stays whole. Leave
@@ -48,19 +41,15 @@ export function plimsollMiddleware(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
   options: LangChainOptions = {},
 ): ReturnType<typeof createMiddleware> {
-  checkAdapter('plimsollMiddleware', [plimsoll, options], ['plimsoll'], NAMES)
+  checkAdapter('plimsollMiddleware', [plimsoll, options], ['plimsoll'], [...AGENT_OPTIONS, 'session', 'agent'])
   const { agent, readers = true, shortenHistory = false, window } = options
   const sessionOf = (thread: unknown): Session =>
-    plimsoll.session({
-      id: options.session ?? stringOf(thread) ?? 'langchain',
-      ...(agent !== undefined && { agent }),
-    })
-  const asked = window === undefined ? {} : { window }
-  const declared = readers ? plimsoll.tools(sessionOf(undefined), 'langchain', asked).declarations : []
+    plimsoll.session({ id: options.session ?? stringOf(thread) ?? 'langchain', agent })
+  const declared = readers ? plimsoll.tools(sessionOf(undefined), 'langchain', { window }).declarations : []
   const tools = declared.map(({ fields }) =>
     tool(
       (input: unknown, config: unknown) =>
-        plimsoll.tools(sessionOf(threadOf(config)), 'langchain', asked).call(fields.name, input),
+        plimsoll.tools(sessionOf(threadOf(config)), 'langchain', { window }).call(fields.name, input),
       fields,
     ),
   )
@@ -75,8 +64,8 @@ export function plimsollMiddleware(
         model,
         pieces: request.messages.map(pieceOf),
         tools: request.tools.flatMap(toolOf),
-        ...(system !== '' && { system }),
-        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+        system: system === '' ? undefined : system,
+        maxOutputTokens,
       }
       const { turn, answer } = await turns.send(call, async (open) =>
         handler({
@@ -86,7 +75,7 @@ export function plimsollMiddleware(
           ...(open.forbidsTools && { toolChoice: 'none' }),
         }),
       )
-      await turn.answered(AIMessage.isInstance(answer) ? usageOf(answer) : undefined)
+      await turn.answered(AIMessage.isInstance(answer) ? usageIn(answer.usage_metadata, USAGE) : undefined)
       return answer
     },
     async wrapToolCall(request, handler) {
@@ -96,8 +85,7 @@ export function plimsollMiddleware(
       if (!shortenHistory || isOurs || !ToolMessage.isInstance(result) || typeof result.content !== 'string')
         return result
       const session = sessionOf(threadOf(request.runtime))
-      const callId = id === undefined ? {} : { callId: id }
-      const shown = await shortened(session, { tool: name, output: result.content, ...callId })
+      const shown = await shortened(session, { tool: name, output: result.content, callId: id })
       if (shown === undefined) return result
       const { tool_call_id, status, artifact, metadata } = result
       return new ToolMessage({
@@ -121,7 +109,7 @@ function settingsOf(model: unknown): { readonly model: string; readonly maxOutpu
   const cap = numberOf(bound['maxTokens']) ?? numberOf(bound['maxOutputTokens'])
   return {
     model: stringOf(bound['model']) ?? stringOf(bound['modelName']) ?? 'unknown',
-    ...(cap !== undefined && cap > 0 && { maxOutputTokens: cap }),
+    maxOutputTokens: cap === 0 ? undefined : cap,
   }
 }
 
@@ -154,13 +142,11 @@ function partsOf(content: MessageContent): MirrorPart[] {
     const url = stringOf(block['image_url']) ?? stringOf(recordOf(block['image_url'])?.['url'])
     if (url !== undefined) {
       const { mime = 'image/*', data, reference } = readUrl(url)
-      return [{ mime, ...(data !== undefined && { data }), ...(reference !== undefined && { url: reference }) }]
+      return [{ mime, data, url: reference }]
     }
     const mime = stringOf(block['mimeType']) ?? stringOf(block['mime_type'])
     if (mime === undefined) return []
-    const data = stringOf(block['data'])
-    const address = stringOf(block['url'])
-    return [{ mime, ...(data !== undefined && { data }), ...(address !== undefined && { url: address }) }]
+    return [{ mime, data: stringOf(block['data']), url: stringOf(block['url']) }]
   })
 }
 
@@ -198,17 +184,10 @@ function contentOf(parts: readonly MirrorPart[]): MessageContent {
   )
 }
 
-function usageOf(answer: AIMessage): Partial<Usage> | undefined {
-  const usage = recordOf(answer.usage_metadata)
-  const input = numberOf(usage?.['input_tokens'])
-  if (usage === undefined || input === undefined) return undefined
-  const read = recordOf(usage['input_token_details'])
-  const written = recordOf(usage['output_token_details'])
-  return {
-    input,
-    output: numberOf(usage['output_tokens']) ?? 0,
-    cacheRead: numberOf(read?.['cache_read']) ?? 0,
-    cacheWrite: numberOf(read?.['cache_creation']) ?? 0,
-    reasoning: numberOf(written?.['reasoning']) ?? 0,
-  }
+const USAGE = {
+  input: 'input_tokens',
+  output: 'output_tokens',
+  cacheRead: 'input_token_details.cache_read',
+  cacheWrite: 'input_token_details.cache_creation',
+  reasoning: 'output_token_details.reasoning',
 }

@@ -1,31 +1,25 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
 import type { NewTool } from '../core/conversation.ts'
-import type { Usage } from '../core/usage.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { joined, piecesOf, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
-import { checkAdapter, managedTurns, type ManagedTurn, type TurnOptions, shortened } from './kit.ts'
+import {
+  AGENT_OPTIONS,
+  checkAdapter,
+  managedTurns,
+  shortened,
+  usageIn,
+  type AgentOptions,
+  type ManagedTurn,
+} from './kit.ts'
 
-export interface MastraOptions extends TurnOptions {
+export interface MastraOptions extends AgentOptions {
   /** Names the session where the run has no memory thread. @default 'mastra' */
   readonly session?: string
   /** @default 'main' */
   readonly agent?: string
   /** What an answer may take, where the run's model settings do not say. */
   readonly maxOutputTokens?: number
-  /** Gives the agent `recall` and the readers of artifacts. @default true */
-  readonly readers?: boolean
-  /** Large results are shortened in memory as well, not only in what the model gets. @default false */
-  readonly shortenHistory?: boolean
 }
-
-const NAMES = [
-  'window',
-  'session',
-  'agent',
-  'maxOutputTokens',
-  'readers',
-  'shortenHistory',
-] as const satisfies readonly (keyof MastraOptions)[]
 
 /** What the processor is told in each step, as far as it is read. Mastra keeps `state` for one processor and one request. */
 interface StepContext {
@@ -65,15 +59,13 @@ export function plimsollProcessor(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
   options: MastraOptions = {},
 ): PlimsollProcessor {
-  checkAdapter('plimsollProcessor', [plimsoll, options], ['plimsoll'], NAMES)
+  const names = [...AGENT_OPTIONS, 'session', 'agent', 'maxOutputTokens'] as const
+  checkAdapter('plimsollProcessor', [plimsoll, options], ['plimsoll'], names)
   const { agent, readers = true, shortenHistory = false, window } = options
   const sessionOf = ({ requestContext }: StepContext): Session =>
-    plimsoll.session({
-      id: threadIn(requestContext) ?? options.session ?? 'mastra',
-      ...(agent !== undefined && { agent }),
-    })
+    plimsoll.session({ id: threadIn(requestContext) ?? options.session ?? 'mastra', agent })
   const readersOf = (step: StepContext): Record<string, unknown> =>
-    readers ? plimsoll.tools(sessionOf(step), 'ai-sdk', window === undefined ? {} : { window }).declarations : {}
+    readers ? plimsoll.tools(sessionOf(step), 'ai-sdk', { window }).declarations : {}
   return {
     id: 'plimsoll',
     name: 'plimsoll',
@@ -88,12 +80,11 @@ export function plimsollProcessor(
       // A call that failed came back without an answer.
       await (state['turn'] as ManagedTurn<PromptMessage> | undefined)?.failed()
       const turns = managedTurns<PromptMessage>(sessionOf(request), writePrompt, options)
-      const cap = numberOf(state['cap']) ?? options.maxOutputTokens
       const turn = await turns.open({
         model: model.modelId,
         pieces: piecesOf(prompt),
         tools: (state['tools'] ?? []) as readonly NewTool[],
-        ...(cap !== undefined && { maxOutputTokens: cap }),
+        maxOutputTokens: numberOf(state['cap']) ?? options.maxOutputTokens,
       })
       state['turn'] = turn
       return turn.messages === undefined ? undefined : { prompt: joined(turn.messages) as typeof prompt }
@@ -105,14 +96,14 @@ export function plimsollProcessor(
       const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
       state['turn'] = undefined
       state['retried'] = undefined
-      await turn?.answered(usageOf(recordOf(recordOf(finish['payload'])?.['output'])?.['usage']))
+      await turn?.answered(usageIn(recordOf(recordOf(finish['payload'])?.['output'])?.['usage'], USAGE))
       return undefined
     },
     async processAPIError({ state, error }) {
       const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
       state['turn'] = undefined
       const isTooLarge = (await turn?.failed(error)) === true
-      // Once for each call: what is too large after that is somebody else's to explain.
+      // Once for each call: what is too large after that is not ours to explain.
       if (!isTooLarge || state['retried'] === true) return undefined
       state['retried'] = true
       return { retry: true }
@@ -148,14 +139,9 @@ function schemaOf(schema: unknown): NewTool['parameters'] {
   return recordOf(json) ?? {}
 }
 
-function usageOf(usage: unknown): Partial<Usage> | undefined {
-  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = recordOf(usage) ?? {}
-  const input = numberOf(inputTokens)
-  if (input === undefined) return undefined
-  return {
-    input,
-    output: numberOf(outputTokens) ?? 0,
-    cacheRead: numberOf(cachedInputTokens) ?? 0,
-    reasoning: numberOf(reasoningTokens) ?? 0,
-  }
+const USAGE = {
+  input: 'inputTokens',
+  output: 'outputTokens',
+  cacheRead: 'cachedInputTokens',
+  reasoning: 'reasoningTokens',
 }

@@ -24,8 +24,8 @@ import {
   type TurnOptions,
   checkAdapter,
   part,
-  outputText,
   shortened,
+  type HistoryOptions,
 } from './kit.ts'
 import type { AgentsReader } from './reader-shapes.ts'
 import { any, code, driver, either, list } from '../settings/values.ts'
@@ -76,9 +76,7 @@ export function plimsollModel(
   const turnsOf = async () => managedTurns<AgentInputItem>(await sessionOf(plimsoll, options), writeItems, options)
   const advice = inner.getRetryAdvice?.bind(inner)
   return {
-    ...(inner.supportsPromptModelSelection !== undefined && {
-      supportsPromptModelSelection: inner.supportsPromptModelSelection,
-    }),
+    supportsPromptModelSelection: inner.supportsPromptModelSelection,
     ...(advice !== undefined && { getRetryAdvice: advice }),
     async getResponse(request) {
       if (isHeldElsewhere(request)) return inner.getResponse(request)
@@ -115,9 +113,8 @@ export function plimsollModel(
 }
 
 async function sessionOf(plimsoll: Pick<Plimsoll, 'session'>, { session, agent }: AgentsOptions): Promise<Session> {
-  const named = agent === undefined ? {} : { agent }
-  if (typeof session === 'function') return plimsoll.session({ id: await session(), ...named })
-  if ('getSessionId' in session) return plimsoll.session({ id: await session.getSessionId(), ...named })
+  if (typeof session === 'function') return plimsoll.session({ id: await session(), agent })
+  if ('getSessionId' in session) return plimsoll.session({ id: await session.getSessionId(), agent })
   return session
 }
 
@@ -132,8 +129,8 @@ function callOf(model: string, request: ModelRequest): FrameworkCall<AgentInputI
     model,
     pieces: piecesOf(items),
     tools: [...recordsIn(tools), ...recordsIn(handoffs)].flatMap(toolOf),
-    ...(system !== undefined && system !== '' && { system }),
-    ...(modelSettings.maxTokens !== undefined && { maxOutputTokens: modelSettings.maxTokens }),
+    system: system === '' ? undefined : system,
+    maxOutputTokens: modelSettings.maxTokens,
   }
 }
 
@@ -201,7 +198,7 @@ function mediaOf(part: Fields): MirrorMedia | undefined {
   const image = stringOf(part['image'])
   if (image === undefined) return undefined
   const { mime = 'image/*', data, reference } = readUrl(image)
-  return { mime, ...(data !== undefined && { data }), ...(reference !== undefined && { url: reference }) }
+  return { mime, data, url: reference }
 }
 
 /** Reasoning is left out: the provider decides what it counts. */
@@ -281,11 +278,9 @@ interface FunctionTool {
   invoke(context: never, input: string, details?: never): Promise<unknown>
 }
 
-export interface AgentsToolOptions {
+export interface AgentsToolOptions extends HistoryOptions {
   /** The model's window in tokens: a small one gets one compact reader. @default the window of the options */
   readonly window?: number
-  /** Large results are shortened in the items of the run as well, not only in what the model gets. @default false */
-  readonly shortenHistory?: boolean
 }
 
 const TOOLS: Argument = { name: 'tools', schema: list('', any()) }
@@ -300,7 +295,7 @@ export function plimsollTools<T extends { readonly type: string }>(
   const first = ['plimsoll', 'session', TOOLS] as const
   checkAdapter('plimsollTools', [plimsoll, session, tools, options], first, ['window', 'shortenHistory'])
   const { window, shortenHistory = false } = options
-  const { declarations } = plimsoll.tools(session, 'openai-agents', window === undefined ? {} : { window })
+  const { declarations } = plimsoll.tools(session, 'openai-agents', { window })
   return [...(shortenHistory ? tools.map((tool) => shortening(session, tool)) : tools), ...declarations]
 }
 
@@ -311,11 +306,8 @@ function shortening<T extends { readonly type: string }>(session: Session, tool:
   const invoke: FunctionTool['invoke'] = async (context, input, details) => {
     const output = await tool.invoke(context, input, details)
     const callId = stringOf(recordOf(recordOf(details)?.['toolCall'])?.['callId'])
-    const known = callId === undefined ? {} : { callId }
-    const shown = typeof output === 'string' || isPlain(output)
-    return shown
-      ? ((await shortened(session, { tool: tool.name, output: outputText(output), ...known })) ?? output)
-      : output
+    if (typeof output !== 'string' && !isPlain(output)) return output
+    return (await shortened(session, { tool: tool.name, output, callId })) ?? output
   }
   return { ...tool, invoke }
 }

@@ -1,10 +1,7 @@
 import type { Plimsoll } from '../index.ts'
-import { checkAdapter, shortened } from './kit.ts'
+import { checkAdapter, shortened, type HistoryOptions } from './kit.ts'
 
-export interface OpenCodeOptions {
-  /** Large results are shortened in the session of OpenCode as well, not only in what the model gets. @default false */
-  readonly shortenHistory?: boolean
-}
+export type OpenCodeOptions = HistoryOptions
 
 /** The configuration that OpenCode hands to a plugin, as far as it is written. */
 interface OpenCodeConfig {

@@ -1,14 +1,10 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
 import { detectFormat } from '../formats/registry.ts'
-import type { Plimsoll, PreparedTurn, Session } from '../index.ts'
-import { checkAdapter, checkVerdict, type TurnOptions, shortened, sizeRefusals } from './kit.ts'
+import type { Plimsoll, Session } from '../index.ts'
+import { AGENT_OPTIONS, checkAdapter, openTurn, shortened, usageIn, type AgentOptions, type OpenTurn } from './kit.ts'
+import type { LangChainReader } from './reader-shapes.ts'
 
-export interface PiOptions extends TurnOptions {
-  /** Gives the agent `recall` and the readers of artifacts. @default true */
-  readonly readers?: boolean
-  /** Large results are shortened in the session of pi as well, not only in what the model gets. @default false */
-  readonly shortenHistory?: boolean
-}
+export type PiOptions = AgentOptions
 
 /** What pi tells a handler about where it runs, as far as it is read. */
 interface ExtensionContext {
@@ -23,12 +19,6 @@ interface ExtensionApi {
   registerTool(tool: never): unknown
 }
 
-/** A request that waits for its answer. */
-interface Waiting {
-  readonly turn: PreparedTurn
-  readonly model: string
-}
-
 /**
  * An extension of pi: the request body is replaced by a view that fits, usage is recorded, and pi's own compaction is cancelled. The session file
  * of pi stays whole. Tell pi a window of 1,000,000 tokens in models.json: it lowers the answer's length by its own count of the raw history.
@@ -37,57 +27,48 @@ export function plimsollExtension(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
   options: PiOptions = {},
 ): (pi: ExtensionApi) => void {
-  checkAdapter('plimsollExtension', [plimsoll, options], ['plimsoll'], ['window', 'readers', 'shortenHistory'])
+  checkAdapter('plimsollExtension', [plimsoll, options], ['plimsoll'], AGENT_OPTIONS)
   const { window, readers = true, shortenHistory = false } = options
   const sessionOf = ({ sessionManager }: ExtensionContext): Session =>
     plimsoll.session({ id: sessionManager.getSessionId() })
-  const readersOf = (session: Session) => plimsoll.tools(session, 'langchain', window === undefined ? {} : { window })
+  const readersOf = (session: Session) => plimsoll.tools(session, 'langchain', { window })
   return (pi) => {
-    let waiting: Waiting | undefined
+    let waiting: OpenTurn | undefined
     /** A call that was refused because of its size is made once more. */
     let retry: 'none' | 'wanted' | 'made' = 'none'
     const on = (event: string, handler: (event: never, context: ExtensionContext) => unknown): void =>
       void pi.on(event as never, handler as never)
     /** Whether a smaller request may be answered. */
-    const discard = async (context: ExtensionContext, error?: unknown): Promise<boolean> => {
+    const discard = async (error?: unknown): Promise<boolean> => {
       const left = waiting
       waiting = undefined
-      if (left === undefined) return false
-      const session = sessionOf(context)
-      await session.record({ turn: left.turn.id, refused: true })
-      return sizeRefusals(session, window).learn(left.turn, left.model, error)
+      return (await left?.failed(error)) ?? false
     }
     on('before_provider_request', async ({ payload }: { payload: unknown }, context) => {
-      await discard(context)
+      await discard()
       const body = recordOf(payload)
       const format = detectFormat(body)
       if (body === undefined || format === undefined) return undefined
       const model = context.model?.id ?? stringOf(body['model']) ?? 'unknown'
-      const session = sessionOf(context)
-      const turn = await session.prepare({ format, body, targets: [sizeRefusals(session, window).targetOf(model)] })
       // pi goes on without a handler that fails, so it is told to stop as well.
-      if (turn.verdict.kind === 'halt') context.abort?.()
-      checkVerdict(turn)
-      waiting = { turn, model }
+      waiting = await openTurn(sessionOf(context), window, format, body, model, () => context.abort?.())
+      const { turn } = waiting
       return turn.report.untouched ? undefined : turn.body
     })
-    on('message_end', async ({ message }: { message: unknown }, context) => {
+    on('message_end', async ({ message }: { message: unknown }) => {
       const { role, usage, errorMessage } = recordOf(message) ?? {}
       if (role !== 'assistant' || waiting === undefined) return
-      const { input, output, cacheRead, cacheWrite, totalTokens } = recordOf(usage) ?? {}
+      const { totalTokens } = recordOf(usage) ?? {}
       if ((numberOf(totalTokens) ?? 0) === 0) {
-        const isTooLarge = await discard(context, errorMessage)
+        const isTooLarge = await discard(errorMessage)
         retry = isTooLarge && retry === 'none' ? 'wanted' : 'none'
         return
       }
-      const turn = waiting.turn.id
+      const answered = waiting
       waiting = undefined
       retry = 'none'
-      const [read, written] = [numberOf(cacheRead) ?? 0, numberOf(cacheWrite) ?? 0]
       // pi counts the prompt without what the cache had or took.
-      const prompt = (numberOf(input) ?? 0) + read + written
-      const known = { input: prompt, cacheRead: read, cacheWrite: written, output: numberOf(output) ?? 0, reasoning: 0 }
-      await sessionOf(context).record({ turn, usage: known })
+      await answered.answered(usageIn(usage, USAGE))
     })
     on('session_before_compact', () => ({ cancel: true }))
     // pi has taken the failed answer out of its context by then, as it does before a compaction of its own.
@@ -96,22 +77,11 @@ export function plimsollExtension(
       retry = 'made'
       return { continue: true }
     })
-    if (readers) for (const tool of readerTools()) pi.registerTool(tool as never)
+    // Declared once for all sessions of pi; what a call may open is what its own session holds.
+    const call: ReaderCall = (name, input, context) => readersOf(sessionOf(context)).call(name, input)
+    const declared = readers ? readersOf(plimsoll.session({ id: 'pi' })).declarations : []
+    for (const one of declared) pi.registerTool(piTool(one, call) as never)
     if (shortenHistory) on('tool_result', shorten)
-  }
-
-  /** Declared once for all sessions of pi; what a call may open is what its own session holds. */
-  function readerTools(): object[] {
-    return readersOf(plimsoll.session({ id: 'pi' })).declarations.map(({ fields: { name, description, schema } }) => ({
-      name,
-      label: name,
-      description,
-      parameters: schema,
-      async execute(_id: string, input: unknown, _signal: unknown, _update: unknown, context: ExtensionContext) {
-        const text = await readersOf(sessionOf(context)).call(name, input)
-        return { content: [{ type: 'text', text }], details: {} }
-      },
-    }))
   }
 
   async function shorten(event: never, context: ExtensionContext): Promise<object | undefined> {
@@ -124,8 +94,27 @@ export function plimsollExtension(
   }
 }
 
+type ReaderCall = (name: string, input: unknown, context: ExtensionContext) => Promise<string>
+
+const piTool = ({ fields: { name, description, schema } }: LangChainReader, call: ReaderCall) => ({
+  name,
+  label: name,
+  description,
+  parameters: schema,
+  async execute(_id: string, input: unknown, _signal: unknown, _update: unknown, context: ExtensionContext) {
+    return { content: [{ type: 'text', text: await call(name, input, context) }], details: {} }
+  },
+})
+
 interface ToolResultEvent {
   readonly toolName: string
   readonly toolCallId: string
   readonly content: unknown
+}
+
+const USAGE = {
+  input: ['input', 'cacheRead', 'cacheWrite'],
+  cacheRead: 'cacheRead',
+  cacheWrite: 'cacheWrite',
+  output: 'output',
 }

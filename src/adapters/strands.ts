@@ -1,11 +1,19 @@
 import { numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
 import type { NewTool } from '../core/conversation.ts'
-import type { Usage } from '../core/usage.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import { checkAdapter, part, managedTurns, type Piece, type TurnOptions, shortened } from './kit.ts'
+import {
+  AGENT_OPTIONS,
+  checkAdapter,
+  managedTurns,
+  part,
+  shortened,
+  usageIn,
+  type AgentOptions,
+  type Piece,
+} from './kit.ts'
 
 /** The parts of `@strands-agents/sdk` that the plugin is made of. */
 export interface StrandsParts<M, B, R, T> {
@@ -23,16 +31,11 @@ export interface StrandsParts<M, B, R, T> {
   readonly ToolResultBlock: new (data: { toolUseId: string; status: 'success' | 'error'; content: never[] }) => R
 }
 
-export interface StrandsOptions extends TurnOptions {
+export interface StrandsOptions extends AgentOptions {
   /** Names the session. @default the agent's session id */
   readonly session?: string
-  /** Gives the agent `recall` and the readers of artifacts. @default true */
-  readonly readers?: boolean
-  /** Large results are shortened in `agent.messages` as well, not only in what the model gets. @default false */
-  readonly shortenHistory?: boolean
 }
 
-const NAMES = ['window', 'session', 'readers', 'shortenHistory'] as const satisfies readonly (keyof StrandsOptions)[]
 const PARTS = part(
   'strands',
   "the module: import * as strands from '@strands-agents/sdk'",
@@ -78,16 +81,16 @@ export function plimsollPlugin<M, B, R extends B, T>(
   strands: StrandsParts<M, B, R, T>,
   options: StrandsOptions = {},
 ): StrandsPlugin<T> {
-  checkAdapter('plimsollPlugin', [plimsoll, strands, options], ['plimsoll', PARTS], NAMES)
+  checkAdapter('plimsollPlugin', [plimsoll, strands, options], ['plimsoll', PARTS], [...AGENT_OPTIONS, 'session'])
   const { readers = true, window } = options
   let tools: T[] = []
   const sessionOf = ({ sessionId, name }: StrandsAgent): Session =>
-    plimsoll.session({ id: options.session ?? sessionId ?? 'strands', ...(name !== undefined && { agent: name }) })
+    plimsoll.session({ id: options.session ?? sessionId ?? 'strands', agent: name })
   return {
     name: 'plimsoll',
     initAgent(agent) {
       const session = sessionOf(agent)
-      const given = plimsoll.tools(session, 'langchain', window === undefined ? {} : { window })
+      const given = plimsoll.tools(session, 'langchain', { window })
       // A tool of yours with the same name wins.
       const added = readers
         ? given.declarations.filter(({ fields }) => agent.toolRegistry?.get(fields.name) === undefined)
@@ -103,14 +106,12 @@ export function plimsollPlugin<M, B, R extends B, T>(
       ): AsyncGenerator<unknown, { readonly result: unknown }, unknown> {
         const { model, maxTokens } = recordOf(context.model.getConfig()) ?? {}
         const id = stringOf(recordOf(context.model.getConfig())?.['modelId']) ?? stringOf(model) ?? 'unknown'
-        const cap = numberOf(maxTokens)
-        const system = systemOf(context.systemPrompt)
         const call = {
           model: id,
           pieces: piecesOf(context.messages),
           tools: recordsIn(context.toolSpecs).flatMap(toolOf),
-          ...(system !== undefined && { system }),
-          ...(cap !== undefined && { maxOutputTokens: cap }),
+          system: systemOf(context.systemPrompt),
+          maxOutputTokens: numberOf(maxTokens),
         }
         // A refusal comes with the first event at the latest.
         const { turn, answer } = await turns.send(call, async (open) => {
@@ -122,9 +123,10 @@ export function plimsollPlugin<M, B, R extends B, T>(
         try {
           for (; step.done !== true; step = await answer.events.next()) yield step.value
         } finally {
-          // Whoever stops reading, or an error on the way, leaves the step open.
+          // A reader that stops early, or an error on the way, leaves the step open.
           const { result } = recordOf(step.done === true ? step.value : undefined) ?? {}
-          if (step.done === true) await turn.answered(usageOf(recordOf(recordOf(result)?.['metadata'])?.['usage']))
+          if (step.done === true)
+            await turn.answered(usageIn(recordOf(recordOf(result)?.['metadata'])?.['usage'], USAGE))
           else await turn.failed()
         }
         return step.value
@@ -238,14 +240,9 @@ function joined<M, B, R extends B, T>(
   return all
 }
 
-function usageOf(usage: unknown): Partial<Usage> | undefined {
-  const { inputTokens, outputTokens, cacheReadInputTokens, cacheWriteInputTokens } = recordOf(usage) ?? {}
-  const input = numberOf(inputTokens)
-  if (input === undefined) return undefined
-  return {
-    input,
-    output: numberOf(outputTokens) ?? 0,
-    cacheRead: numberOf(cacheReadInputTokens) ?? 0,
-    cacheWrite: numberOf(cacheWriteInputTokens) ?? 0,
-  }
+const USAGE = {
+  input: 'inputTokens',
+  output: 'outputTokens',
+  cacheRead: 'cacheReadInputTokens',
+  cacheWrite: 'cacheWriteInputTokens',
 }

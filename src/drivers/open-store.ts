@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import { aesSeal, keyFromEnvironment, type Seal } from './crypto/seal.ts'
-import { memoryEvents } from './events/memory.ts'
+import { memoryEvents } from './events/bus.ts'
 import { postgresEvents } from './events/postgres.ts'
 import { sqliteEvents } from './events/sqlite.ts'
 import { memoryStore } from './sessions/memory.ts'
@@ -104,6 +104,6 @@ export function openStore(url: string, options: OpenStoreOptions = {}): Maintain
   )
 }
 
-/** The bus of everybody who shares the store at this address. */
+/** The bus of all processes that share the store at this address. */
 export const openEvents = (store: string, options: OpenEventsOptions = {}): EventBus =>
   storeSchemeOf(store).events(store, options)

@@ -5,54 +5,11 @@ import type { Item } from '../core/item.ts'
 import { boundedText } from './bounded-text.ts'
 import { type Summarizer, summaryAnswerOf, type SummaryRequest } from '../ports/summarizer.ts'
 
-export interface HttpSummarizerOptions {
-  /** Writes the request and reads the answer. */
-  readonly codec: Codec
-  readonly model: string
-  /** Where requests of this wire go, path included. */
-  readonly url: string
-  /** Credentials, and what the wire wants beside them. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly window: number
-  /** @default the global fetch */
-  readonly fetch?: typeof fetch
-}
-
 /** A summary is never longer. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 /** Longer error bodies tell nothing more. */
 const ERROR_CHARACTERS = 300
-
-/** A model behind HTTP, on any of the wires. One request per summary; whatever is no answer rejects. */
-function httpSummarizer(options: HttpSummarizerOptions): Summarizer {
-  const { codec, model, url, headers, window, fetch: call = globalThis.fetch } = options
-  return {
-    name: `${codec.format} ${model}`,
-    model,
-    window,
-    async summarise(request) {
-      const response = await call(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: codec.encode(conversationOf(model, request)).text,
-        signal: request.signal,
-      })
-      const text = await boundedText(response, MAX_ANSWER_BYTES)
-      if (!response.ok) {
-        throw new PlimsollError(
-          'upstream',
-          `The summarizer answers ${response.status}: ${text.slice(0, ERROR_CHARACTERS)}`,
-          {
-            retryable: response.status === 429 || response.status >= 500,
-            fields: { status: response.status },
-          },
-        )
-      }
-      return summaryAnswerOf(codec.readResponse(JSON.parse(text)))
-    },
-  }
-}
 
 /** A conversation of no wire: every codec writes it in its own. */
 function conversationOf(model: string, { system, prompt, maxOutputTokens }: SummaryRequest): Conversation {
@@ -129,11 +86,12 @@ export function openSummarizer(choice: SummarizerChoice | undefined, deps: OpenS
   }
 }
 
+/** A model behind HTTP, on any of the wires. One request per summary; whatever is no answer rejects. */
 function overHttp(
   settings: SummarizerSettings,
   { wires, windowOf, env = process.env }: OpenSummarizerDeps,
 ): Summarizer {
-  const { format, model, headers = {}, fetch } = settings
+  const { format, model, headers = {}, fetch: send = globalThis.fetch } = settings
   const wire = wires.get(format)
   if (wire === undefined) {
     throw new PlimsollError('bad-config', `The summarizer's format ${JSON.stringify(format)} is not known.`, {
@@ -150,12 +108,26 @@ function overHttp(
     })
   }
   const baseUrl = (settings.baseUrl ?? endpoint.url + endpoint.sdkPath).replace(/\/+$/, '')
-  return httpSummarizer({
-    codec,
+  const url = baseUrl + routes.path(model, false).slice(endpoint.sdkPath.length)
+  const credentials = endpoint.headers(key ?? 'none', settings.apiKey === undefined ? variable : undefined)
+  return {
+    name: `${codec.format} ${model}`,
     model,
-    url: baseUrl + routes.path(model, false).slice(endpoint.sdkPath.length),
-    headers: { ...endpoint.headers(key ?? 'none', settings.apiKey === undefined ? variable : undefined), ...headers },
     window: settings.window ?? windowOf(model),
-    ...(fetch !== undefined && { fetch }),
-  })
+    async summarise(request) {
+      const response = await send(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...credentials, ...headers },
+        body: codec.encode(conversationOf(model, request)).text,
+        signal: request.signal,
+      })
+      const text = await boundedText(response, MAX_ANSWER_BYTES)
+      if (response.ok) return summaryAnswerOf(codec.readResponse(JSON.parse(text)))
+      const { status } = response
+      throw new PlimsollError('upstream', `The summarizer answers ${status}: ${text.slice(0, ERROR_CHARACTERS)}`, {
+        retryable: status === 429 || status >= 500,
+        fields: { status },
+      })
+    },
+  }
 }

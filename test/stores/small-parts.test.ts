@@ -1,16 +1,13 @@
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import { pieceReader, toPieces } from '../../src/drivers/events/postgres.ts'
-import { memoryEvents } from '../../src/drivers/events/memory.ts'
+import { memoryEvents } from '../../src/drivers/events/bus.ts'
 import { BoundedMap } from '../../src/util/bounded-map.ts'
 import { nullStore } from '../../src/drivers/sessions/null.ts'
 import { queryWords, wordsOf } from '../../src/core/search-words.ts'
 import { excerptOf } from '../../src/drivers/sessions/search-words.ts'
-import { sqliteStore } from '../../src/drivers/sessions/sqlite/index.ts'
 import { epoch, item, readAll } from '../../src/testing/session-store/records.ts'
-import { withFolder } from './support/temporary.ts'
 
 const SEED = 7
 
@@ -27,7 +24,7 @@ describe('the null store', () => {
   })
 })
 
-describe('the cache in front of epochs', () => {
+describe('a bounded map', () => {
   it('gives up the least used first and stays within its size', () => {
     const cache = new BoundedMap<string, number>(10)
     cache.set('a', 1, 4)
@@ -67,19 +64,6 @@ describe('the cache in front of epochs', () => {
       }),
       { seed: SEED, numRuns: 300 },
     )
-  })
-
-  it('changes no answer, whatever its size', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'store.db')
-      const [none, some] = [sqliteStore({ path, cacheBytes: 0 }), sqliteStore({ path })]
-      for (let i = 0; i < 20; i++) await none.claimEpoch('t', `s${i % 3}`, epoch(`e${i}`, `c${i}`))
-      const hashes = Array.from({ length: 30 }, (_, i) => `c${i}`)
-      for (let round = 0; round < 2; round++) {
-        expect(await none.findEpochs('t', hashes)).toEqual(await some.findEpochs('t', hashes))
-      }
-      await Promise.all([none.close(), some.close()])
-    })
   })
 })
 

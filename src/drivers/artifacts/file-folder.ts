@@ -11,6 +11,7 @@ import {
   makeFolder,
   READ_NO_FOLLOW,
   syncFolder,
+  unlessMissing,
   writeNewFile,
 } from './file-system.ts'
 import type { Span } from '../crypto/byte-seal.ts'
@@ -27,18 +28,9 @@ const LAYOUT = 'v1'
  * - `references/<session>/<name>` — empty files: this session uses that artifact
  * - `writing/` — folders being filled; `leaving/` — taken out, may come back; `doomed/` — being deleted
  */
-export interface TenantLayout {
-  readonly root: string
-  readonly objects: string
-  readonly references: string
-  readonly writing: string
-  readonly leaving: string
-  readonly doomed: string
-  object(name: string): string
-  marksOf(session: string): string
-}
+type TenantLayout = ReturnType<typeof tenantLayout>
 
-function tenantLayout(directory: string, tenantKey: Uint8Array): TenantLayout {
+function tenantLayout(directory: string, tenantKey: Uint8Array) {
   const root = join(directory, LAYOUT, keyed(tenantKey, 'folder', ''))
   const objects = join(root, 'objects')
   const references = join(root, 'references')
@@ -49,8 +41,8 @@ function tenantLayout(directory: string, tenantKey: Uint8Array): TenantLayout {
     writing: join(root, 'writing'),
     leaving: join(root, 'leaving'),
     doomed: join(root, 'doomed'),
-    object: (name) => join(objects, name),
-    marksOf: (session) => join(references, keyed(tenantKey, 'session', session)),
+    object: (name: string): string => join(objects, name),
+    marksOf: (session: string): string => join(references, keyed(tenantKey, 'session', session)),
   }
 }
 
@@ -64,16 +56,7 @@ const keyed = (key: Uint8Array, purpose: string, text: string): string =>
 const MAX_TRIES = 5
 
 /** Which sessions use which artifacts: one empty file per mark, durable when `mark` resolves. */
-export interface ReferenceMarks {
-  mark(session: string, names: readonly string[]): Promise<void>
-  marksOf(session: string): Promise<ReadonlySet<string>>
-  all(): Promise<ReadonlySet<string>>
-  release(session: string): Promise<void>
-  /** Takes the marks of all sessions off one artifact. */
-  forget(name: string): Promise<void>
-}
-
-function referenceMarks(fs: FileSystem, layout: TenantLayout): ReferenceMarks {
+function referenceMarks(fs: FileSystem, layout: TenantLayout) {
   async function markOnce(folder: string, names: readonly string[]): Promise<void> {
     const created = await fs.mkdir(folder, { recursive: true, mode: 0o700 })
     for (const name of names) {
@@ -85,17 +68,13 @@ function referenceMarks(fs: FileSystem, layout: TenantLayout): ReferenceMarks {
     if (created !== undefined) await syncFolder(fs, layout.references)
   }
 
-  const namesIn = async (folder: string): Promise<string[]> =>
-    fs.readdir(folder).catch((error: unknown) => {
-      if (isMissing(error)) return []
-      throw error
-    })
+  const namesIn = async (folder: string): Promise<string[]> => (await unlessMissing(fs.readdir(folder))) ?? []
 
   const sessions = async (): Promise<string[]> =>
     (await namesIn(layout.references)).map((name) => join(layout.references, name))
 
   return {
-    async mark(session, names) {
+    async mark(session: string, names: readonly string[]): Promise<void> {
       if (names.length === 0) return
       for (let tries = 1; ; tries++) {
         try {
@@ -106,44 +85,31 @@ function referenceMarks(fs: FileSystem, layout: TenantLayout): ReferenceMarks {
         }
       }
     },
-    async marksOf(session) {
+    async marksOf(session: string): Promise<ReadonlySet<string>> {
       return new Set(await namesIn(layout.marksOf(session)))
     },
-    async all() {
+    async all(): Promise<ReadonlySet<string>> {
       const marks = await Promise.all((await sessions()).map(namesIn))
       return new Set(marks.flat())
     },
-    async release(session) {
+    async release(session: string): Promise<void> {
       // Moved away whole, so that a crash leaves all marks or none.
       const doomed = join(layout.doomed, randomUUID())
-      try {
-        await fs.rename(layout.marksOf(session), doomed)
-      } catch (error) {
-        if (isMissing(error)) return
-        throw error
-      }
+      await unlessMissing(fs.rename(layout.marksOf(session), doomed))
       await syncFolder(fs, layout.references)
       await fs.rm(doomed, { recursive: true, force: true })
     },
-    async forget(name) {
+    /** Takes the marks of all sessions off one artifact. */
+    async forget(name: string): Promise<void> {
       for (const folder of await sessions()) await fs.rm(join(folder, name), { force: true })
     },
   }
 }
 
-/** The tenant that a folder of links belongs to: whoever has a shell there can read all of it, so it is never shared. */
+/** The tenant that a folder of links belongs to: a shell there can read all of it, so it is never shared. */
 const OWNER_FILE = '.plimsoll-tenant'
 
-export interface ArtifactLinks {
-  readonly folder: string
-  /** Links `bytesPath` under a name for people and returns that name; undefined when the folder is another tenant's. */
-  add(tool: string | undefined, createdAt: number, hex: string, bytesPath: string): Promise<string | undefined>
-  remove(name: string): Promise<void>
-  /** Takes away links whose artifact is gone. */
-  sweep(objects: string): Promise<void>
-}
-
-function artifactLinks(fs: FileSystem, folder: string, tenantFolder: string): ArtifactLinks {
+function artifactLinks(fs: FileSystem, folder: string, tenantFolder: string) {
   let owned: Promise<boolean> | undefined
 
   async function claim(): Promise<boolean> {
@@ -168,7 +134,13 @@ function artifactLinks(fs: FileSystem, folder: string, tenantFolder: string): Ar
 
   return {
     folder,
-    async add(tool, createdAt, hex, bytesPath) {
+    /** Links `bytesPath` under a name for people and returns that name; undefined when the folder is another tenant's. */
+    async add(
+      tool: string | undefined,
+      createdAt: number,
+      hex: string,
+      bytesPath: string,
+    ): Promise<string | undefined> {
       if (!(await isOurs())) return undefined
       const target = relative(await fs.realpath(folder), bytesPath)
       // Six digits name it as people expect; twelve are for the rare second artifact of that second with the same six.
@@ -185,10 +157,11 @@ function artifactLinks(fs: FileSystem, folder: string, tenantFolder: string): Ar
       }
       return undefined
     },
-    async remove(name) {
+    async remove(name: string): Promise<void> {
       await fs.rm(join(folder, name), { force: true })
     },
-    async sweep(objects) {
+    /** Takes away links whose artifact is gone. */
+    async sweep(objects: string): Promise<void> {
       if (!(await isOurs())) return
       for (const name of await fs.readdir(folder)) {
         if (!name.endsWith('.log')) continue
@@ -235,20 +208,7 @@ export interface MetaSeal {
 }
 
 /** The artifacts of one tenant on disk. Names are those of `objectName`. */
-export interface TenantFolder extends ReferenceMarks {
-  /** Says that these bytes were put again; undefined when they are not here. */
-  touch(name: string, now: number): Promise<ArtifactStat | undefined>
-  write(name: string, bytes: Uint8Array, stat: ArtifactStat, now: number): Promise<ArtifactStat>
-  /** The part of the file that `span` asks for, given its size. */
-  read(name: string, span: (size: number) => Span): Promise<FilePart | undefined>
-  stat(name: string): Promise<ArtifactStat | undefined>
-  stats(): Promise<StoredArtifact[]>
-  /** Deletes those that nobody marked or put again meanwhile; returns what went. */
-  discard(artifacts: readonly StoredArtifact[]): Promise<readonly Handle[]>
-  remove(name: string): Promise<boolean>
-  /** Finishes or takes back what a process left half done when it died. */
-  tidy(): Promise<void>
-}
+export type TenantFolder = ReturnType<typeof folderAt>
 
 export async function tenantFolder(
   fs: FileSystem,
@@ -279,20 +239,17 @@ async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
 function folderAt(
   fs: FileSystem,
   layout: TenantLayout,
-  marks: ReferenceMarks,
-  links: ArtifactLinks | undefined,
+  marks: ReturnType<typeof referenceMarks>,
+  links: ReturnType<typeof artifactLinks> | undefined,
   metaSeal: MetaSeal,
-): TenantFolder {
+) {
   const { objects, writing, leaving, doomed } = layout
 
   /** An artifact that a prune is looking at stands in `leaving` for a moment, and may come back from there. */
   async function located<T>(name: string, use: (path: string) => Promise<T>): Promise<T | undefined> {
     for (const place of [objects, leaving, objects]) {
-      try {
-        return await use(join(place, name))
-      } catch (error) {
-        if (!isMissing(error)) throw error
-      }
+      const found = await unlessMissing(use(join(place, name)))
+      if (found !== undefined) return found
     }
     return undefined
   }
@@ -306,6 +263,7 @@ function folderAt(
 
   const find = async (name: string): Promise<StoredArtifact | undefined> => located(name, load)
 
+  /** Says that these bytes were put again; undefined when they are not here. */
   async function touch(name: string, now: number): Promise<ArtifactStat | undefined> {
     try {
       await fs.utimes(join(objects, name, BYTES), now / 1000, now / 1000)
@@ -386,7 +344,7 @@ function folderAt(
   return {
     ...marks,
     touch,
-    async write(name, bytes, stat, now) {
+    async write(name: string, bytes: Uint8Array, stat: ArtifactStat, now: number): Promise<ArtifactStat> {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         // Undefined: another wrote the same bytes first and a prune took them away again.
         const written = await writeOnce(name, bytes, stat, now)
@@ -396,13 +354,14 @@ function folderAt(
         retryable: true,
       })
     },
-    async read(name, span) {
+    /** The part of the file that `span` asks for, given its size. */
+    async read(name: string, span: (size: number) => Span): Promise<FilePart | undefined> {
       return located(name, async (path) => readPart(fs, join(path, BYTES), span))
     },
-    async stat(name) {
+    async stat(name: string): Promise<ArtifactStat | undefined> {
       return (await find(name))?.stat
     },
-    async stats() {
+    async stats(): Promise<StoredArtifact[]> {
       const names = await fs.readdir(objects)
       const found: (StoredArtifact | undefined)[] = []
       for (let i = 0; i < names.length; i += PARALLEL_READS) {
@@ -410,7 +369,8 @@ function folderAt(
       }
       return found.filter((artifact) => artifact !== undefined)
     },
-    async discard(artifacts) {
+    /** Deletes those that were neither marked nor put again meanwhile; returns what went. */
+    async discard(artifacts: readonly StoredArtifact[]): Promise<readonly Handle[]> {
       const taken: StoredArtifact[] = []
       for (const artifact of artifacts) {
         try {
@@ -429,11 +389,12 @@ function folderAt(
       }
       return gone
     },
-    async remove(name) {
+    async remove(name: string): Promise<boolean> {
       await marks.forget(name)
       return (await doom(join(objects, name))) || doom(join(leaving, name))
     },
-    async tidy() {
+    /** Finishes or takes back what a process left half done when it died. */
+    async tidy(): Promise<void> {
       for (const name of await fs.readdir(leaving)) await restore(name)
       for (const name of await fs.readdir(doomed)) await fs.rm(join(doomed, name), { recursive: true, force: true })
       for (const name of await fs.readdir(writing)) {
@@ -447,15 +408,8 @@ function folderAt(
   }
 }
 
-async function exists(fs: FileSystem, path: string): Promise<boolean> {
-  try {
-    await fs.lstat(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
-}
+const exists = async (fs: FileSystem, path: string): Promise<boolean> =>
+  (await unlessMissing(fs.lstat(path))) !== undefined
 
 async function readPart(fs: FileSystem, path: string, span: (size: number) => Span): Promise<FilePart> {
   const file = await fs.open(path, READ_NO_FOLLOW)
@@ -478,7 +432,7 @@ async function readPart(fs: FileSystem, path: string, span: (size: number) => Sp
 const SEAL_FILE = 'seal'
 
 /**
- * A folder is sealed with one key for its whole life: another key, or none, must not add what nobody can read. The file holds a
+ * A folder is sealed with one key for its whole life: another key, or none, must not add what cannot be read. The file holds a
  * fingerprint that says nothing about the key; a folder of tenants without it was made before there were keys.
  */
 export async function checkFolderSeal(
@@ -489,11 +443,7 @@ export async function checkFolderSeal(
   const root = join(directory, LAYOUT)
   const path = join(root, SEAL_FILE)
   await makeFolder(fs, root)
-  const read = (): Promise<string | undefined> =>
-    fs.readFile(path, 'utf8').catch((error: unknown) => {
-      if (isMissing(error)) return undefined
-      throw error
-    })
+  const read = (): Promise<string | undefined> => unlessMissing(fs.readFile(path, 'utf8'))
   let found = await read()
   if (found === undefined) {
     const isOld = (await fs.readdir(root)).some((name) => !name.startsWith(SEAL_FILE))
@@ -503,7 +453,7 @@ export async function checkFolderSeal(
   if (found !== seal.fingerprint) throw sealMismatch(directory, found ?? 'plain', seal)
 }
 
-/** Written aside and moved, so that nobody reads half of it. */
+/** Written aside and moved, so that no half of it is read. */
 async function place(fs: FileSystem, root: string, fingerprint: string): Promise<void> {
   const draft = join(root, `${SEAL_FILE}-${randomUUID()}`)
   try {

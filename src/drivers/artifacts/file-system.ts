@@ -79,6 +79,13 @@ export const codeOf = (error: unknown): string | undefined =>
 
 export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
 
+/** What is found; undefined where it is not there. */
+export const unlessMissing = <T>(found: Promise<T>): Promise<T | undefined> =>
+  found.catch((error: unknown) => {
+    if (isMissing(error)) return undefined
+    throw error
+  })
+
 /** Two names for "something stands there already", and Windows' for a folder that is not empty. */
 export const isTaken = (error: unknown): boolean => ['EEXIST', 'ENOTEMPTY', 'EPERM'].includes(codeOf(error) ?? '')
 

@@ -1,19 +1,18 @@
 import { resolve } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
 import { isHandle, type Handle } from '../../core/handles.ts'
-import type { ArtifactMeta, ArtifactStat, ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
+import type { ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import { plainByteSeal, type ByteSeal } from '../crypto/byte-seal.ts'
 import { plainSeal, type Seal } from '../crypto/seal.ts'
 import {
   artifactAddress,
-  artifactName,
   checkQuota,
   clampRange,
   expiredArtifacts,
-  hexOf,
   pageOf,
   sha256Of,
+  statOf,
   tenantKey,
 } from './artifact.ts'
 import { checkFolderSeal, type MetaSeal, objectName, tenantFolder, type TenantFolder } from './file-folder.ts'
@@ -126,7 +125,7 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
         const now = clock.now()
         const found = await folder.touch(name, now)
         if (found !== undefined) return found
-        const stat = statOf(handle, hexOf(digest), bytes.length, now, meta)
+        const stat = statOf(handle, bytes, digest, meta, now)
         const sealed = seals.bytes.seal(tenant, handle, bytes)
         return withinQuota(tenant, folder, bytes.length, async () => folder.write(name, sealed, stat, now))
       })
@@ -231,15 +230,4 @@ async function existing(folder: TenantFolder, handles: readonly Handle[]): Promi
   const names = handles.filter(isHandle).map(objectName)
   const present = await Promise.all(names.map(async (name) => (await folder.stat(name)) !== undefined))
   return names.filter((_, i) => present[i])
-}
-
-function statOf(handle: Handle, sha256: string, bytes: number, createdAt: number, meta: ArtifactMeta): ArtifactStat {
-  return {
-    ...meta,
-    handle,
-    bytes,
-    sha256,
-    createdAt,
-    name: artifactName(meta.tool, createdAt, objectName(handle).slice(0, 6)),
-  }
 }

@@ -2,16 +2,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { isHandle, type Handle } from '../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
-import {
-  artifactAddress,
-  artifactName,
-  checkQuota,
-  clampRange,
-  expiredArtifacts,
-  hexOf,
-  pageOf,
-  sha256Of,
-} from './artifact.ts'
+import { artifactAddress, checkQuota, clampRange, expiredArtifacts, pageOf, sha256Of, statOf } from './artifact.ts'
 
 export interface MemoryArtifactsOptions {
   /** Key of the handles. Keep it as long as handles shall mean something. */
@@ -64,14 +55,7 @@ export function memoryArtifacts(options: MemoryArtifactsOptions): ArtifactStore 
       let entry = tenant.entries.get(handle)
       if (entry === undefined) {
         checkQuota(usedBy(tenant), bytes.length, quotaBytes)
-        const stat: ArtifactStat = {
-          ...meta,
-          handle,
-          bytes: bytes.length,
-          sha256: hexOf(digest),
-          createdAt: now,
-          name: artifactName(meta.tool, now, hexOf(sha256Of(Buffer.from(handle))).slice(0, 6)),
-        }
+        const stat = statOf(handle, bytes, digest, meta, now)
         entry = { stat, bytes: bytes.slice(), usedAt: now }
         tenant.entries.set(handle, entry)
       }

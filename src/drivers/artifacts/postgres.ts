@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../ports/clock.ts'
 import { plainByteSeal, type ByteSeal } from '../crypto/byte-seal.ts'
 import { plainSeal, type Seal } from '../crypto/seal.ts'
 import { connectPostgres, type Postgres, type PostgresOptions, type Queries, type Row } from '../postgres/connection.ts'
-import { migrate, type Migration, type SchemaPart } from '../postgres/migrate.ts'
+import { migrated, type Migration, type SchemaPart } from '../postgres/migrate.ts'
 import {
   artifactAddress,
   hexOf,
@@ -41,7 +41,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
 ]
 
-export const artifactTables = (seal: ByteSeal): SchemaPart => ({ name: 'artifacts', migrations: MIGRATIONS, seal })
+const artifactTables = (seal: ByteSeal): SchemaPart => ({ name: 'artifacts', migrations: MIGRATIONS, seal })
 
 export interface PostgresArtifactsOptions extends PostgresOptions {
   /** Key of the handles. Keep it as long as the tables. */
@@ -68,18 +68,11 @@ export function postgresArtifacts(options: PostgresArtifactsOptions): ArtifactSt
   const address = artifactAddress(secret)
   const keyOf = tenantKey(secret)
   let closed = false
-  let migrated: Promise<unknown> | undefined
+  const open = migrated(connection, artifactTables(seals.bytes))
 
-  async function ready(): Promise<Postgres> {
-    if (closed) throw new PlimsollError('closed', 'The artifact store is closed.')
-    migrated ??= migrate(connection, artifactTables(seals.bytes))
-    try {
-      await migrated
-    } catch (error) {
-      migrated = undefined
-      throw error
-    }
-    return connection
+  function ready(): Promise<Postgres> {
+    if (closed) return Promise.reject(new PlimsollError('closed', 'The artifact store is closed.'))
+    return open()
   }
 
   /** The tenant's own names: hashes, so that any name fits and none can be read from the tables. */

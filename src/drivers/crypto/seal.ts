@@ -38,7 +38,7 @@ export const plainSeal: Seal = {
 // UTF-16, since UTF-8 would fold lone surrogates together.
 const digest = (key: string): string => createHash('sha256').update(Buffer.from(key, 'utf16le')).digest('hex')
 
-/** A store is sealed with one key for its whole life; another key, or none, must not add records that nobody can read. */
+/** A store is sealed with one key for its whole life; another key, or none, must not add records that cannot be read. */
 export function sealMismatch(where: string, stored: string, seal: { readonly name: string }): PlimsollError {
   if (stored === 'plain') {
     return new PlimsollError('bad-config', `The store ${where} is not encrypted, but a key was given.`, {
@@ -127,33 +127,24 @@ export function derive(master: Uint8Array, purpose: string): Buffer {
 export const fingerprintOf = (master: Uint8Array): string =>
   `aes-256-gcm:${createHmac('sha256', derive(master, 'fingerprint')).digest('hex').slice(0, 32)}`
 
-export interface KeySettings {
-  /** 64 hex digits or 32 bytes of base64, e.g. from PLIMSOLL_KEY. */
-  readonly key?: string | undefined
-  /** A file with the same, e.g. from PLIMSOLL_KEY_FILE. */
-  readonly keyFile?: string | undefined
-}
-
-/** The key of the encryption at rest, or undefined when none is set up. Never part of an error. */
-function loadKey(settings: KeySettings): Uint8Array | undefined {
-  const { key, keyFile } = settings
-  if (key !== undefined && keyFile !== undefined) {
+/** The key of the encryption at rest, or undefined when none is set. Never part of an error. */
+export function keyFromEnvironment(environment: Readonly<Record<string, string | undefined>>): Uint8Array | undefined {
+  const { PLIMSOLL_KEY: key, PLIMSOLL_KEY_FILE: file } = environment
+  if (key !== undefined && file !== undefined) {
     throw new PlimsollError('bad-config', 'Two encryption keys are set, one directly and one as a file.', {
       advice: 'Keep one.',
     })
   }
   if (key !== undefined) return parseKey(key, 'The encryption key')
-  if (keyFile === undefined) return undefined
+  if (file === undefined) return undefined
+  let text: string
   try {
-    return parseKey(readFileSync(keyFile, 'utf8'), `The encryption key in ${keyFile}`)
-  } catch (error) {
-    if (error instanceof PlimsollError) throw error
-    throw new PlimsollError('bad-config', `The key file ${keyFile} cannot be read.`, { cause: error })
+    text = readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `The key file ${file} cannot be read.`, { cause })
   }
+  return parseKey(text, `The encryption key in ${file}`)
 }
-
-export const keyFromEnvironment = (environment: Readonly<Record<string, string | undefined>>): Uint8Array | undefined =>
-  loadKey({ key: environment['PLIMSOLL_KEY'], keyFile: environment['PLIMSOLL_KEY_FILE'] })
 
 function parseKey(text: string, what: string): Uint8Array {
   const trimmed = text.trim()

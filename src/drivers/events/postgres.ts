@@ -1,10 +1,11 @@
-import { randomUUID, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { EventBus, EventListener } from '../../ports/event-bus.ts'
 import { connectPostgres, type PostgresOptions } from '../postgres/connection.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
+import { busOver, type BusOptions, type EventLine } from './bus.ts'
 
 /*
  * Postgres carries less than 8000 bytes per notification. Longer texts travel in numbered pieces: `id:index:count:piece`.
@@ -44,14 +45,10 @@ export function pieceReader(): (piece: string) => string | undefined {
   }
 }
 
-export interface PostgresEventsOptions extends PostgresOptions {
-  /** Called when events could not be sent or the subscription had to be made anew. */
-  onTrouble?: (error: unknown) => void
-}
+export interface PostgresEventsOptions extends PostgresOptions, BusOptions {}
 
-// NOTIFY makes commits of one database wait for each other, so events go out together, apart from the writes of the store.
+// NOTIFY makes commits of one database wait for each other, so events go out apart from the writes of the store.
 const BATCH_MS = 20
-const MAX_WAITING = 10_000
 const FIRST_WAIT_MS = 50
 const LONGEST_WAIT_MS = 5000
 /** Events that cannot be sent for this long are given up. */
@@ -60,94 +57,56 @@ const RETRY_FOR_MS = 2000
 /** LISTEN and NOTIFY on a channel named after the schema. Listens on a connection of its own, made anew when it breaks. */
 export function postgresEvents(options: PostgresEventsOptions): EventBus {
   const { onTrouble = () => {} } = options
-  const self = randomUUID()
-  const sender = connectPostgres({ retryForMs: RETRY_FOR_MS, ...options, poolSize: 1 })
-  const channel = `${sender.schema}_events`
-  const listeners = new Set<EventListener>()
-  let waiting: string[] = []
-  let sending: Promise<void> | undefined
-  let listening: Promise<void> | undefined
-  let client: Client | undefined
-  let closed = false
+  const server = connectPostgres({ retryForMs: RETRY_FOR_MS, ...options, poolSize: 1 })
+  const channel = `${server.schema}_events`
   const closing = new AbortController()
+  const { signal } = closing
+  let listening: Promise<Client | undefined> | undefined
 
-  async function send(): Promise<void> {
-    await delay(BATCH_MS)
-    while (waiting.length > 0) {
-      const batch = waiting
-      waiting = []
-      try {
-        await sender.once('SELECT pg_notify($1, piece) FROM unnest($2::text[]) AS p(piece)', [channel, batch])
-      } catch (error) {
-        onTrouble(error)
-      }
-    }
-    sending = undefined
-  }
-
-  /** Listens until closed. Resolves once, when the first connection listens. */
-  async function listen(): Promise<void> {
+  /** The first connection that listens; nothing once the bus is closed. */
+  async function connect(hear: EventListener): Promise<Client | undefined> {
     const { default: pg } = await import('pg')
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      if (closed) return
-      const next = new pg.Client({ connectionString: options.url, application_name: 'plimsoll events' })
+    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      const client = new pg.Client({ connectionString: options.url, application_name: 'plimsoll events' })
+      const read = pieceReader()
+      client.on('notification', ({ payload = '' }) => {
+        const text = read(payload)
+        if (text === undefined) return
+        const { from, event } = JSON.parse(text) as { from: string; event: PlimsollEvent }
+        hear(event, from)
+      })
       try {
-        await next.connect()
-        hear(next)
-        await next.query(`LISTEN ${channel}`)
-        client = next
-        return
+        await client.connect()
+        client.on('error', (error) => {
+          if (signal.aborted) return
+          onTrouble(error)
+          listening = connect(hear)
+        })
+        await client.query(`LISTEN ${channel}`)
+        return client
       } catch (error) {
         onTrouble(error)
-        await next.end().catch(() => {})
+        await client.end().catch(() => {})
       }
-      await delay(wait * (0.5 + Math.random()), undefined, { signal: closing.signal }).catch(() => undefined)
+      await delay(wait * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined)
     }
+    return undefined
   }
 
-  function hear(next: Client): void {
-    const read = pieceReader()
-    next.on('notification', ({ payload = '' }) => {
-      const text = read(payload)
-      if (text === undefined) return
-      const { from, event } = JSON.parse(text) as { from: string; event: PlimsollEvent }
-      for (const listener of listeners) listener(event, from)
-    })
-    next.on('error', (error) => {
-      if (closed) return
-      onTrouble(error)
-      client = undefined
-      listening = listen()
-    })
-  }
-
-  return {
-    name: 'postgres',
-    sender: self,
-    publish(event) {
-      if (closed) return
-      // A server that is away must not fill the memory of a proxy that is not.
-      if (waiting.length >= MAX_WAITING) waiting.splice(0, waiting.length / 2)
-      waiting.push(...toPieces(JSON.stringify({ from: self, event })))
-      sending ??= send()
+  const line: EventLine = {
+    async send(events, from) {
+      const pieces = events.flatMap((event) => toPieces(JSON.stringify({ from, event })))
+      await server.once('SELECT pg_notify($1, piece) FROM unnest($2::text[]) AS p(piece)', [channel, pieces])
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      listening ??= listen()
-      return () => void listeners.delete(listener)
-    },
-    async flush() {
+    async listen(hear) {
+      listening = connect(hear)
       await listening
-      await sending
     },
     async close() {
-      closed = true
       closing.abort()
-      await sending
-      await listening
-      await client?.end()
-      await sender.close()
-      listeners.clear()
+      await (await listening)?.end()
+      await server.close()
     },
   }
+  return busOver('postgres', line, BATCH_MS, options)
 }

@@ -3,7 +3,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** How much an event matters to whoever runs the process. */
+/** How much an event matters to the operator. */
 const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'request-prepared': 'debug',
   'request-forwarded': 'debug',

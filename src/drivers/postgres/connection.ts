@@ -20,16 +20,7 @@ export interface Queries {
   query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
 }
 
-export interface Postgres extends Queries {
-  readonly schema: string
-  /** A statement that may run twice without harm is sent again when the connection broke. */
-  query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Never sent again: `job` decides what a broken connection means. */
-  once(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Commits when `job` resolves. Sent again when the connection broke, unless `once` is asked for. */
-  transaction<T>(job: (queries: Queries) => Promise<T>, options?: { once?: boolean }): Promise<T>
-  close(): Promise<void>
-}
+export type Postgres = ReturnType<typeof connectPostgres>
 
 const FIRST_WAIT_MS = 20
 const LONGEST_WAIT_MS = 1000
@@ -38,7 +29,7 @@ const LONGEST_WAIT_MS = 1000
  * A pool that survives its server: connects on first use, waits with growing pauses while the server is away, and says
  * `store-unavailable` after `retryForMs`.
  */
-export function connectPostgres(options: PostgresOptions): Postgres {
+export function connectPostgres(options: PostgresOptions) {
   const { url, poolSize = 10, retryForMs = 10_000, schema = 'plimsoll' } = options
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new PlimsollError(
@@ -84,9 +75,14 @@ export function connectPostgres(options: PostgresOptions): Postgres {
 
   return {
     schema,
-    query: (text, values = []) => withClient((connection) => run(connection, text, values), true),
-    once: (text, values = []) => withClient((connection) => run(connection, text, values), false),
-    transaction: (job, { once = false } = {}) =>
+    /** A statement that may run twice without harm is sent again when the connection broke. */
+    query: (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
+      withClient((connection) => run(connection, text, values), true),
+    /** Never sent again. */
+    once: (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
+      withClient((connection) => run(connection, text, values), false),
+    /** Commits when `job` resolves. Sent again when the connection broke, unless `once` is asked for. */
+    transaction: <T>(job: (queries: Queries) => Promise<T>, { once = false } = {}): Promise<T> =>
       withClient(async (connection) => {
         await connection.query('BEGIN')
         try {
@@ -98,7 +94,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
           throw error
         }
       }, !once),
-    async close() {
+    async close(): Promise<void> {
       closed = true
       const open = await pool?.catch(() => undefined)
       pool = undefined
@@ -123,7 +119,7 @@ async function openPool(url: string, poolSize: number, schema: string): Promise<
     options: `-c search_path=${schema}`,
   })
   // A connection that breaks says so through the call that uses it, or is replaced when it was idle; an error event that
-  // nobody listens to would end the process.
+  // has no listener would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   return pool
@@ -172,13 +168,7 @@ const isBroken = (error: unknown): boolean => !isPlimsollError(error) && isUnrea
 /** Two transactions stood in each other's way and this one was rolled back. */
 const isTransient = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
 
-export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505'
-
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-/** True when the statement may have happened although its answer never came. */
-export const isUncertain = (error: unknown): boolean =>
-  isPlimsollError(error, 'store-unavailable') && error.fields['reason'] === 'connection-lost'
 
 /** Authentication, missing databases and full disks are told apart from a server that is away. */
 function explain(error: unknown, sent: boolean): unknown {

@@ -17,8 +17,22 @@ export interface SchemaPart {
   readonly seal: { readonly name: string; readonly fingerprint: string }
 }
 
+/** The connection once the tables of a part are there, with what was done for it. A failed attempt is not remembered. */
+export function migrated(postgres: Postgres, part: SchemaPart): () => Promise<Postgres & { report: MigrationReport }> {
+  let done: Promise<MigrationReport> | undefined
+  return async () => {
+    done ??= migrate(postgres, part)
+    try {
+      return { ...postgres, report: await done }
+    } catch (error) {
+      done = undefined
+      throw error
+    }
+  }
+}
+
 /** Looks first, so that a user without the right to make tables can use a schema that is up to date. */
-export async function migrate(postgres: Postgres, part: SchemaPart): Promise<MigrationReport> {
+async function migrate(postgres: Postgres, part: SchemaPart): Promise<MigrationReport> {
   const { schema } = postgres
   const to = part.migrations.length
   const [row] = await postgres.query('SELECT to_regclass($1)::text AS meta', [`${schema}.meta`])

@@ -7,17 +7,12 @@ const UNSAFE = /[\0\p{Surrogate}]/u
 
 /** Names of tenants, sessions, leases and values are opaque, but must come back from any database as they went in. */
 function checkName(what: string, name: string): void {
+  if (what === 'session name' && name === '') throw new PlimsollError('bad-input', 'A session needs a name.')
   if (name.length <= MAX_NAME_LENGTH && !UNSAFE.test(name)) return
   throw new PlimsollError('bad-input', `The ${what} is longer than ${MAX_NAME_LENGTH} characters or not valid text.`, {
     advice: 'Hash it first.',
     fields: { length: name.length },
   })
-}
-
-function checkSession(tenant: string, session: string): void {
-  checkName('tenant', tenant)
-  checkName('session name', session)
-  if (session === '') throw new PlimsollError('bad-input', 'A session needs a name.')
 }
 
 export const conflict = (session: string, expected: number, actual: number): PlimsollError =>
@@ -47,108 +42,47 @@ export const byName = (a: string, b: string): number => Buffer.compare(Buffer.fr
 export const DEFAULT_LIST_LIMIT = 1000
 export const DEFAULT_SEARCH_LIMIT = 20
 
-/** The one place where names are judged: a driver behind it sees only names that its database gives back unchanged. */
+const SESSION = ['tenant', 'session name']
+
+/** The names among the arguments of each call, in their order. Some have a session in their last argument, the options, as well. */
+const NAMED = {
+  append: SESSION,
+  version: SESSION,
+  findEpochs: ['tenant'],
+  claimEpoch: SESSION,
+  findEdits: ['tenant'],
+  seen: ['tenant'],
+  list: ['tenant'],
+  search: ['tenant'],
+  fork: [...SESSION, 'session name'],
+  remove: SESSION,
+  prune: ['tenant'],
+  lease: ['tenant', 'lease', 'holder'],
+  releaseLease: ['tenant', 'lease', 'holder'],
+  getValue: ['tenant', 'key'],
+  setValue: ['tenant', 'key'],
+} satisfies Partial<Record<keyof MaintainedStore, readonly string[]>>
+
+type Call = (...given: readonly unknown[]) => Promise<unknown>
+
+/** The one place where names are checked: a driver behind it sees only names that its database gives back unchanged. */
 export function checkedStore(store: MaintainedStore): MaintainedStore {
+  const calls = Object.entries(NAMED).map(([call, names]): [string, Call] => [
+    call,
+    async (...given) => {
+      for (const [i, what] of names.entries()) checkName(what, given[i] as string)
+      const { session } = Object(given.at(-1)) as { session?: unknown }
+      if (typeof session === 'string') checkName('session name', session)
+      return (store[call as keyof typeof NAMED] as Call)(...given)
+    },
+  ])
   return {
     ...store,
-    append: (tenant, session, records, expectedVersion, options) =>
-      judged(
-        () => checkSession(tenant, session),
-        () => store.append(tenant, session, records, expectedVersion, options),
-      ),
-    // Judged when it is read from, like every other call that answers later; passed on as it is, since records are many.
-    read: (tenant, session, afterVersion) => ({
-      [Symbol.asyncIterator]() {
-        checkSession(tenant, session)
-        return store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
-      },
-    }),
-    version: (tenant, session) =>
-      judged(
-        () => checkSession(tenant, session),
-        () => store.version(tenant, session),
-      ),
-    findEpochs: (tenant, chainHashes) =>
-      judged(
-        () => checkName('tenant', tenant),
-        () => store.findEpochs(tenant, chainHashes),
-      ),
-    async claimEpoch(tenant, session, epoch) {
-      checkSession(tenant, session)
-      return store.claimEpoch(tenant, session, epoch)
-    },
-    findEdits: (tenant, keys) =>
-      judged(
-        () => checkName('tenant', tenant),
-        () => store.findEdits(tenant, keys),
-      ),
-    async seen(tenant, identities, options = {}) {
+    ...(Object.fromEntries(calls) as Pick<MaintainedStore, keyof typeof NAMED>),
+    async *read(tenant, session, afterVersion) {
       checkName('tenant', tenant)
-      if (options.session !== undefined) checkSession(tenant, options.session)
-      return store.seen(tenant, identities, options)
+      checkName('session name', session)
+      yield* store.read(tenant, session, afterVersion)
     },
-    async list(tenant, options = {}) {
-      checkName('tenant', tenant)
-      if (options.after !== undefined) checkName('session name', options.after)
-      return store.list(tenant, options)
-    },
-    async search(tenant, query, options = {}) {
-      checkName('tenant', tenant)
-      if (options.session !== undefined) checkSession(tenant, options.session)
-      return store.search(tenant, query, options)
-    },
-    async fork(tenant, from, to, version) {
-      checkSession(tenant, from)
-      checkSession(tenant, to)
-      return store.fork(tenant, from, to, version)
-    },
-    async remove(tenant, session) {
-      checkSession(tenant, session)
-      return store.remove(tenant, session)
-    },
-    async prune(tenant, before) {
-      checkName('tenant', tenant)
-      return store.prune(tenant, before)
-    },
-    async lease(tenant, work, holder, ttlMs) {
-      checkLease(tenant, work, holder)
-      return store.lease(tenant, work, holder, ttlMs)
-    },
-    async releaseLease(tenant, work, holder) {
-      checkLease(tenant, work, holder)
-      return store.releaseLease(tenant, work, holder)
-    },
-    getValue: (tenant, key) =>
-      judged(
-        () => checkValue(tenant, key),
-        () => store.getValue(tenant, key),
-      ),
-    setValue: (tenant, key, value, ifAbsent, options) =>
-      judged(
-        () => checkValue(tenant, key, options?.session),
-        () => store.setValue(tenant, key, value, ifAbsent, options),
-      ),
   }
-}
-
-/** A name that is refused rejects, like every other failure. What is asked with every request costs no promise more for it. */
-function judged<T>(judge: () => void, ask: () => Promise<T>): Promise<T> {
-  try {
-    judge()
-    return ask()
-  } catch (error) {
-    return Promise.reject(error as Error)
-  }
-}
-
-function checkValue(tenant: string, key: string, session?: string): void {
-  checkName('tenant', tenant)
-  checkName('key', key)
-  if (session !== undefined) checkSession(tenant, session)
-}
-
-function checkLease(tenant: string, work: string, holder: string): void {
-  checkName('tenant', tenant)
-  checkName('lease', work)
-  checkName('holder', holder)
 }

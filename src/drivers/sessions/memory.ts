@@ -1,4 +1,5 @@
 import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
+import { queryWords, wordsOf } from '../../core/search-words.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
@@ -12,149 +13,88 @@ import {
   forkTargetExists,
   noSuchSession,
 } from './checked-store.ts'
-import { decodeRecord, encodeRecord } from './records.ts'
-import { queryWords, wordsOf } from '../../core/search-words.ts'
 import { rankCandidates } from './search-words.ts'
 
-export interface Entry {
-  /** Order of arrival in the tenant: who was first. */
-  readonly order: number
+interface Entry {
   readonly session: string
   readonly version: number
-  /** Records are kept as text, so that nobody can change one through a reference. */
+  /** Records are kept as text, so that none can be changed through a reference. */
   readonly text: string
+  /** Of an epoch. */
+  readonly id: string | undefined
 }
 
-export interface Log {
+interface Log {
   readonly createdAt: number
   updatedAt: number
   bytes: number
   readonly entries: Entry[]
 }
 
-export interface Tenant {
+interface Tenant {
   readonly logs: Map<string, Log>
-  readonly epochs: Map<string, Entry[]>
-  readonly undos: Map<string, Set<string>>
-  readonly edits: Map<string, Entry[]>
-  readonly identities: Map<string, Set<string>>
+  /** Entries by type and by what they are looked up by, in the order in which they came. */
+  readonly found: Map<string, Entry[]>
   readonly leases: Map<string, { holder: string; until: number }>
   readonly values: Map<string, { readonly value: string; readonly session: string | undefined }>
 }
-
-export function idOf(entry: Entry): string {
-  const known = ids.get(entry)
-  if (known !== undefined) return known
-  const { id } = decodeRecord(entry.text) as Epoch
-  ids.set(entry, id)
-  return id
-}
-
-/** An epoch names every item that it covers: its record is too long to be read for its id each time. */
-const ids = new WeakMap<Entry, string>()
-
-/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
-export function firstById(entries: readonly Entry[]): Entry[] {
-  const first = new Map<string, Entry>()
-  for (const entry of entries) if (!first.has(idOf(entry))) first.set(idOf(entry), entry)
-  return [...first.values()]
-}
-
-/** `record` is what the entry's text says. */
-export function addToIndexes(tenant: Tenant, entry: Entry, record: LogRecord): void {
-  if (record.type === 'epoch') push(tenant.epochs, record.cover, entry)
-  else if (record.type === 'edit') push(tenant.edits, record.key, entry)
-  else if (record.type === 'undo') addMember(tenant.undos, record.epoch, entry.session)
-  else if (record.type === 'item-seen') addMember(tenant.identities, record.identity, entry.session)
-}
-
-function push(index: Map<string, Entry[]>, key: string, entry: Entry): void {
-  const entries = index.get(key)
-  if (entries === undefined) index.set(key, [entry])
-  else entries.push(entry)
-}
-
-function addMember(index: Map<string, Set<string>>, key: string, member: string): void {
-  const members = index.get(key)
-  if (members === undefined) index.set(key, new Set([member]))
-  else members.add(member)
-}
-
-function dropEntries(index: Map<string, Entry[]>, session: string): void {
-  for (const [key, entries] of index) {
-    const kept = entries.filter((entry) => entry.session !== session)
-    if (kept.length === 0) index.delete(key)
-    else if (kept.length < entries.length) index.set(key, kept)
-  }
-}
-
-function dropMembers(index: Map<string, Set<string>>, session: string): void {
-  for (const [key, members] of index) if (members.delete(session) && members.size === 0) index.delete(key)
-}
-
-/** Takes a session out of every index; what other sessions hold stays. */
-export function dropFromIndexes(tenant: Tenant, session: string): void {
-  for (const index of [tenant.epochs, tenant.edits]) dropEntries(index, session)
-  for (const index of [tenant.undos, tenant.identities]) dropMembers(index, session)
-}
-
-export const newTenant = (): Tenant => ({
-  logs: new Map(),
-  epochs: new Map(),
-  undos: new Map(),
-  edits: new Map(),
-  identities: new Map(),
-  leases: new Map(),
-  values: new Map(),
-})
 
 export interface MemoryStoreOptions {
   /** @default the system's clock */
   clock?: Clock
 }
 
-/** The contract in its plainest form; everything is gone when the process ends. */
+/** The contract in its plainest form; everything is gone when the process ends. One function, since its calls share the map. */
 export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   const { clock = systemClock } = options
   const tenants = new Map<string, Tenant>()
-  let order = 0
 
   function tenantOf(name: string): Tenant {
-    let tenant = tenants.get(name)
-    if (tenant === undefined) {
-      tenant = newTenant()
-      tenants.set(name, tenant)
-    }
+    const tenant = tenants.get(name) ?? { logs: new Map(), found: new Map(), leases: new Map(), values: new Map() }
+    tenants.set(name, tenant)
     return tenant
   }
 
-  function write(tenant: Tenant, session: string, written: readonly Written[], now = clock.now()): number {
-    const log = tenant.logs.get(session) ?? { createdAt: now, updatedAt: now, bytes: 0, entries: [] }
-    if (written.length > 0) tenant.logs.set(session, log)
-    for (const { text, record } of written) {
-      const entry = { order: ++order, session, version: log.entries.length + 1, text }
+  /** Awaits nothing, so that nothing comes between the version and the records. */
+  const append: MaintainedStore['append'] = async (
+    tenantName,
+    session,
+    records,
+    expected,
+    { at = clock.now() } = {},
+  ) => {
+    const { logs, found } = tenantOf(tenantName)
+    const log = logs.get(session) ?? { createdAt: at, updatedAt: at, bytes: 0, entries: [] }
+    const actual = log.entries.length
+    if (expected !== undefined && actual !== expected) throw conflict(session, expected, actual)
+    if (records.length > 0) logs.set(session, log)
+    for (const record of records) {
+      const text = JSON.stringify(record)
+      const id = record.type === 'epoch' ? record.id : undefined
+      const entry = { session, version: log.entries.length + 1, text, id }
       log.entries.push(entry)
       log.bytes += Buffer.byteLength(text)
-      log.updatedAt = now
-      addToIndexes(tenant, entry, record)
+      log.updatedAt = at
+      let key: string | undefined
+      if (record.type === 'epoch') key = record.cover
+      else if (record.type === 'undo') key = record.epoch
+      else if (record.type === 'edit') ({ key } = record)
+      else if (record.type === 'item-seen') key = record.identity
+      if (key === undefined) continue
+      const others = found.get(`${record.type} ${key}`)
+      if (others === undefined) found.set(`${record.type} ${key}`, [entry])
+      else others.push(entry)
     }
     return log.entries.length
   }
 
   return checkedStore({
     name: 'memory',
-
-    async append(tenantName, session, records, expectedVersion, { at } = {}) {
-      const tenant = tenantOf(tenantName)
-      const written = records.map((record) => ({ record, text: encodeRecord(record) }))
-      const actual = tenant.logs.get(session)?.entries.length ?? 0
-      if (expectedVersion !== undefined && actual !== expectedVersion) throw conflict(session, expectedVersion, actual)
-      return write(tenant, session, written, at)
-    },
+    append,
 
     async *read(tenantName, session, afterVersion = 0) {
       const entries = tenantOf(tenantName).logs.get(session)?.entries.slice(afterVersion) ?? []
-      for (const { version, text } of entries) yield { version, record: decodeRecord(text) }
+      for (const entry of entries) yield { version: entry.version, record: recordOf(entry) }
     },
 
     async version(tenantName, session) {
@@ -163,44 +103,43 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
 
     async findEpochs(tenantName, chainHashes) {
       const tenant = tenantOf(tenantName)
-      return [...new Set(chainHashes)].flatMap((hash) =>
-        firstById(tenant.epochs.get(hash) ?? []).map((entry) => find(tenant, entry)),
-      )
+      return [...new Set(chainHashes)].flatMap((hash) => {
+        const entries = tenant.found.get(`epoch ${hash}`)
+        return entries === undefined ? [] : firstById(entries).map((entry) => foundEpoch(tenant, entry))
+      })
     },
 
     async claimEpoch(tenantName, session, epoch) {
       const tenant = tenantOf(tenantName)
-      const all = tenant.epochs.get(epoch.cover) ?? []
-      // Up to the one that is gone beyond; a copy of it in a later session is no newer.
-      const past = new Set(all.slice(0, all.findIndex((entry) => idOf(entry) === epoch.replaces) + 1).map(idOf))
-      const held = all.filter((entry) => !past.has(idOf(entry)))
-      const same = held.find((entry) => idOf(entry) === epoch.id)
-      const alive = held.find((entry) => tenant.undos.get(idOf(entry))?.has(entry.session) !== true)
-      const winner = alive === undefined ? same : held.find((entry) => idOf(entry) === idOf(alive))
+      const all = tenant.found.get(`epoch ${epoch.cover}`) ?? []
+      // Only epochs after the one that is replaced compete; a copy of that one in a later session is no newer.
+      const past = new Set(all.slice(0, all.findIndex(({ id }) => id === epoch.replaces) + 1).map(({ id }) => id))
+      const held = all.filter(({ id }) => !past.has(id))
+      const alive = held.find((entry) => !undoneIn(tenant, entry.id).includes(entry.session))
+      const winner = held.find(({ id }) => id === (alive ?? epoch).id)
       if (winner === undefined) {
-        write(tenant, session, [{ record: epoch, text: JSON.stringify(epoch) }])
+        await append(tenantName, session, [epoch])
         return { session, epoch, undoneIn: [] }
       }
-      const holds = held.some((entry) => entry.session === session && idOf(entry) === idOf(winner))
-      if (!holds) write(tenant, session, [readBack(winner)])
-      return find(tenant, winner)
+      const holds = held.some((entry) => entry.session === session && entry.id === winner.id)
+      if (!holds) await append(tenantName, session, [recordOf(winner)])
+      return foundEpoch(tenant, winner)
     },
 
     async findEdits(tenantName, keys) {
-      const tenant = tenantOf(tenantName)
+      const { found } = tenantOf(tenantName)
       return [...new Set(keys)].flatMap((key) => {
-        const first = tenant.edits.get(key)?.[0]
-        return first === undefined ? [] : [decodeRecord(first.text) as FirstSendEdit]
+        const first = found.get(`edit ${key}`)?.[0]
+        return first === undefined ? [] : [recordOf(first) as FirstSendEdit]
       })
     },
 
     async seen(tenantName, identities, { session } = {}) {
-      const tenant = tenantOf(tenantName)
+      const { found } = tenantOf(tenantName)
       return new Set(
-        identities.filter((identity) => {
-          const holders = tenant.identities.get(identity)
-          return session === undefined ? holders !== undefined : holders?.has(session) === true
-        }),
+        identities.filter((identity) =>
+          found.get(`item-seen ${identity}`)?.some((entry) => session === undefined || entry.session === session),
+        ),
       )
     },
 
@@ -223,7 +162,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
       const logs = [...tenantOf(tenantName).logs].filter(([name]) => session === undefined || name === session)
       const candidates = logs.flatMap(([name, { entries }]) =>
         entries.flatMap(({ version, text }) => {
-          const record = decodeRecord(text)
+          const record = JSON.parse(text) as LogRecord
           if (record.type !== 'item-seen') return []
           const held = new Set(wordsOf(record.text))
           if (!words.some((word) => held.has(word))) return []
@@ -234,13 +173,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
 
     async fork(tenantName, from, to, version) {
-      const tenant = tenantOf(tenantName)
-      const source = tenant.logs.get(from)
+      const { logs } = tenantOf(tenantName)
+      const source = logs.get(from)
       if (source === undefined) throw noSuchSession(from)
-      if (tenant.logs.has(to)) throw forkTargetExists(to)
+      if (logs.has(to)) throw forkTargetExists(to)
       const last = version ?? source.entries.length
       if (last < 1 || last > source.entries.length) throw badForkVersion(from, last, source.entries.length)
-      return write(tenant, to, source.entries.slice(0, last).map(readBack))
+      return append(tenantName, to, source.entries.slice(0, last).map(recordOf))
     },
 
     async remove(tenantName, session) {
@@ -302,10 +241,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
         sessions: logs.length,
         records: logs.reduce((sum, log) => sum + log.entries.length, 0),
         recordBytes: logs.reduce((sum, log) => sum + log.bytes, 0),
-        epochs: all.reduce(
-          (sum, tenant) => sum + [...tenant.epochs.values()].reduce((n, entries) => n + firstById(entries).length, 0),
-          0,
-        ),
+        epochs: all
+          .flatMap(({ found }) => [...found])
+          .reduce((sum, [key, entries]) => sum + (key.startsWith('epoch ') ? firstById(entries).length : 0), 0),
       }
     },
 
@@ -319,22 +257,29 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   })
 }
 
-/** A record with its text. */
-interface Written {
-  readonly record: LogRecord
-  readonly text: string
-}
+const recordOf = ({ text }: Entry): LogRecord => JSON.parse(text) as LogRecord
 
-const readBack = ({ text }: Entry): Written => ({ text, record: decodeRecord(text) })
+/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
+const firstById = (entries: readonly Entry[]): readonly Entry[] =>
+  entries.filter(({ id }, at) => entries.findIndex((other) => other.id === id) === at)
 
-function removeLog(tenant: Tenant, session: string): boolean {
-  if (!tenant.logs.delete(session)) return false
-  dropFromIndexes(tenant, session)
-  for (const [key, { session: owner }] of tenant.values) if (owner === session) tenant.values.delete(key)
+const undoneIn = ({ found }: Tenant, epoch = ''): readonly string[] => [
+  ...new Set(found.get(`undo ${epoch}`)?.map(({ session }) => session)),
+]
+
+const foundEpoch = (tenant: Tenant, entry: Entry): FoundEpoch => ({
+  session: entry.session,
+  epoch: recordOf(entry) as Epoch,
+  undoneIn: undoneIn(tenant, entry.id).toSorted(byName),
+})
+
+function removeLog({ logs, found, values }: Tenant, session: string): boolean {
+  if (!logs.delete(session)) return false
+  for (const [key, entries] of found) {
+    const kept = entries.filter((entry) => entry.session !== session)
+    if (kept.length === 0) found.delete(key)
+    else found.set(key, kept)
+  }
+  for (const [key, { session: owner }] of values) if (owner === session) values.delete(key)
   return true
-}
-
-function find(tenant: Tenant, entry: Entry): FoundEpoch {
-  const epoch = decodeRecord(entry.text) as Epoch
-  return { session: entry.session, epoch, undoneIn: [...(tenant.undos.get(epoch.id) ?? [])].sort(byName) }
 }

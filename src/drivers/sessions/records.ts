@@ -5,28 +5,6 @@ import { sha256Text } from '../crypto/sha256.ts'
 import { quotedTextOf } from '../../ports/quoted-texts.ts'
 import type { StoreProblem } from '../../ports/store-maintenance.ts'
 
-/** What a record adds to the lookup indexes. The drivers index exactly this and nothing else. */
-export type RecordKey =
-  | { readonly index: 'epoch'; readonly cover: string; readonly id: string }
-  | { readonly index: 'undo'; readonly id: string }
-  | { readonly index: 'edit'; readonly key: string }
-  | { readonly index: 'item'; readonly identity: string; readonly text: string }
-
-export function keyOf(record: LogRecord): RecordKey | undefined {
-  switch (record.type) {
-    case 'epoch':
-      return { index: 'epoch', cover: record.cover, id: record.id }
-    case 'undo':
-      return { index: 'undo', id: record.epoch }
-    case 'edit':
-      return { index: 'edit', key: record.key }
-    case 'item-seen':
-      return { index: 'item', identity: record.identity, text: record.text }
-    default:
-      return undefined
-  }
-}
-
 /** A record as it lies in a database: its text, sealed or not, and a checksum over exactly that. */
 export interface StoredText {
   readonly body: Stored
@@ -51,7 +29,7 @@ const PACKED = 2
 const LEAST_PACKED = 64
 
 /** An item's own text stands inside the fragment that it was read from, as most clients write JSON: it is kept once. */
-export function encodeRecord(record: LogRecord): string {
+function encodeRecord(record: LogRecord): string {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
   if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
   const { fragment } = record
@@ -72,7 +50,7 @@ function unpacked(stored: unknown): unknown {
 }
 
 /** @throws PlimsollError `unsupported` for a record of a newer package, SyntaxError for torn text. */
-export function decodeRecord(text: string): LogRecord {
+function decodeRecord(text: string): LogRecord {
   const record = upgradeRecord(unpacked(JSON.parse(text)))
   const version: unknown = record.v
   if (version === RECORD_VERSION) return record

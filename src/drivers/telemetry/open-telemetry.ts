@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module'
 import type { Attributes, Meter, Tracer } from '@opentelemetry/api'
-import type { EventOf, EventSink, PlimsollEvent } from '../../core/events.ts'
+import type { EventOf, EventSink } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
 import { type ManagedCall, unmanagedCost } from '../../meter/index.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
+import { withoutUndefined } from '../../util/without-undefined.ts'
 
 export type OpenTelemetryApi = typeof import('@opentelemetry/api')
 
@@ -11,9 +12,9 @@ export type OpenTelemetryApi = typeof import('@opentelemetry/api')
 export type ProviderOf = (format: string) => string | undefined
 
 /** A model call that is over, with what was decided about its request. */
-export interface EndedCall {
+interface EndedCall {
   readonly event: EventOf<'usage-recorded'> | EventOf<'usage-missing'> | EventOf<'call-refused'>
-  /** Absent for calls that no request of a client stands behind: summaries, extractions. */
+  /** Absent for calls without a request of a client: summaries, extractions. */
   readonly prepared?: EventOf<'request-prepared'>
   readonly compaction?: EventOf<'epoch-declared'>
   readonly recovered: boolean
@@ -23,93 +24,61 @@ export interface EndedCall {
   readonly netUsd?: number
 }
 
-interface Pending {
-  readonly prepared: EventOf<'request-prepared'>
-  readonly compaction?: EventOf<'epoch-declared'>
+/** What is known of an agent between its calls. */
+interface AgentState {
+  compaction?: EventOf<'epoch-declared'>
+  recovered?: boolean
+  last?: ManagedCall
 }
 
 /** Turns that are open at once, and agents whose last call is remembered; more than any process has. */
 const MOST_KEPT = 10_000
 
 /** Puts the events of each call together. */
-function endedCalls(
-  priceOf: (model: string) => PriceModel | undefined,
-  onEnd: (call: EndedCall) => void,
-): (event: PlimsollEvent) => void {
-  const declared = new BoundedMap<string, EventOf<'epoch-declared'>>(MOST_KEPT)
-  const recovered = new BoundedMap<string, true>(MOST_KEPT)
-  const pending = new BoundedMap<string, Pending>(MOST_KEPT)
-  const last = new BoundedMap<string, ManagedCall>(MOST_KEPT)
+function endedCalls(priceOf: (model: string) => PriceModel | undefined, onEnd: (call: EndedCall) => void): EventSink {
+  const agents = new BoundedMap<string, AgentState>(MOST_KEPT)
+  const turns = new BoundedMap<string, Pick<EndedCall, 'prepared' | 'compaction'>>(MOST_KEPT)
 
-  function end(event: EndedCall['event']): void {
-    const agent = agentOf(event)
-    const open = event.turn === undefined ? undefined : pending.get(turnOf(agent, event.turn))
-    if (event.turn !== undefined) pending.delete(turnOf(agent, event.turn))
-    const { prepared, compaction } = open ?? {}
-    const isAnswered = event.type !== 'call-refused'
-    const savedTokens =
-      prepared === undefined || !isAnswered ? 0 : Math.max(0, Math.round(prepared.original - prepared.load))
-    const netUsd = event.type === 'usage-recorded' ? netOf(event, agent, savedTokens) : undefined
-    const wasRecovered = recovered.get(agent) === true && event.purpose === 'turn' && isAnswered
-    if (wasRecovered) recovered.delete(agent)
-    onEnd({
-      event,
-      recovered: wasRecovered,
-      savedTokens,
-      ...(prepared !== undefined && { prepared }),
-      ...(compaction !== undefined && { compaction }),
-      ...(netUsd !== undefined && { netUsd }),
-    })
-  }
-
-  function netOf(event: EventOf<'usage-recorded'>, agent: string, savedTokens: number): number | undefined {
+  function netOf(event: EventOf<'usage-recorded'>, agent: AgentState, savedTokens: number): number | undefined {
     const { usage, costUsd, model, purpose, at } = event
     const price = priceOf(model)
     if (costUsd === undefined || price === undefined) return undefined
     if (purpose !== 'turn') return -costUsd
     const call: ManagedCall = { at, prompt: usage.input, original: usage.input + savedTokens, usage, costUsd }
-    const unmanaged = unmanagedCost(call, last.get(agent), price)
-    last.set(agent, call)
+    const unmanaged = unmanagedCost(call, agent.last, price)
+    agent.last = call
     return unmanaged - costUsd
   }
 
   return (event) => {
-    const agent = agentOf(event)
-    switch (event.type) {
-      case 'epoch-declared':
-        return declared.set(agent, event)
-      case 'overflow-recovered':
-        return recovered.set(agent, true)
-      case 'request-prepared': {
-        const compaction = declared.get(agent)
-        declared.delete(agent)
-        return pending.set(turnOf(agent, event.turn), {
-          prepared: event,
-          ...(compaction !== undefined && { compaction }),
-        })
-      }
-      case 'usage-recorded':
-      case 'usage-missing':
-      case 'call-refused':
-        return end(event)
-      default:
-        return undefined
+    const { tenant, session } = event
+    const name = JSON.stringify([tenant, session, event.agent])
+    const agent = agents.get(name) ?? {}
+    agents.set(name, agent, 1)
+    if (event.type === 'epoch-declared') agent.compaction = event
+    else if (event.type === 'overflow-recovered') agent.recovered = true
+    else if (event.type === 'request-prepared') {
+      turns.set(`${name} ${event.turn}`, { prepared: event, compaction: agent.compaction }, 1)
+      agent.compaction = undefined
+    } else if (event.type === 'usage-recorded' || event.type === 'usage-missing' || event.type === 'call-refused') {
+      const turn = `${name} ${event.turn}`
+      const { prepared, compaction } = turns.get(turn) ?? {}
+      turns.delete(turn)
+      const isAnswered = event.type !== 'call-refused'
+      const saved = prepared === undefined || !isAnswered ? 0 : Math.round(prepared.original - prepared.load)
+      const savedTokens = Math.max(0, saved)
+      const recovered = agent.recovered === true && event.purpose === 'turn' && isAnswered
+      if (recovered) agent.recovered = false
+      const netUsd = event.type === 'usage-recorded' ? netOf(event, agent, savedTokens) : undefined
+      onEnd({ event, prepared, compaction, recovered, savedTokens, netUsd })
     }
   }
-}
-
-const agentOf = ({ tenant, session, agent }: PlimsollEvent): string => JSON.stringify([tenant, session, agent])
-const turnOf = (agent: string, turn: string): string => `${agent} ${turn}`
-
-export interface CallMetrics {
-  readonly onCall: (call: EndedCall) => void
-  readonly onEvent: EventSink
 }
 
 const KINDS = ['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const
 
 /** The numbers of `/metrics` and of the spans, for an SDK to collect. Attributes are few and never name sessions or tenants. */
-function callMetrics(meter: Meter, providerOf: ProviderOf): CallMetrics {
+function callMetrics(meter: Meter, providerOf: ProviderOf) {
   const usage = meter.createHistogram('gen_ai.client.token.usage', {
     description: 'Tokens of a call as the provider counted them.',
     unit: '{token}',
@@ -143,13 +112,12 @@ function callMetrics(meter: Meter, providerOf: ProviderOf): CallMetrics {
     '{overflow}',
   )
 
-  const onCall: CallMetrics['onCall'] = ({ event, prepared, savedTokens, netUsd }) => {
-    const provider = prepared === undefined ? undefined : providerOf(prepared.format)
-    const about: Attributes = {
+  const onCall = ({ event, prepared, savedTokens, netUsd }: EndedCall): void => {
+    const about = withoutUndefined({
       'gen_ai.operation.name': 'chat',
       'gen_ai.request.model': event.model,
-      ...(provider !== undefined && { 'gen_ai.provider.name': provider }),
-    }
+      'gen_ai.provider.name': prepared && providerOf(prepared.format),
+    })
     const failed = event.type === 'call-refused' ? { 'error.type': errorType(event) } : {}
     if (event.durationMs !== undefined) duration.record(event.durationMs / 1000, { ...about, ...failed })
     if (event.type === 'call-refused') return refusals.add(1, { ...about, ...failed, 'plimsoll.refused_by': event.by })
@@ -228,7 +196,7 @@ function answerOf(event: EndedCall['event']): Attributes {
       return {
         'error.type': errorType(event),
         'plimsoll.refused_by': event.by,
-        ...(event.status !== undefined && { 'http.response.status_code': event.status }),
+        'http.response.status_code': event.status,
       }
     case 'usage-recorded':
       return {
@@ -237,7 +205,7 @@ function answerOf(event: EndedCall['event']): Attributes {
         'gen_ai.usage.cache_read.input_tokens': event.usage.cacheRead,
         'gen_ai.usage.cache_creation.input_tokens': event.usage.cacheWrite,
         'gen_ai.usage.reasoning.output_tokens': event.usage.reasoning,
-        ...(event.costUsd !== undefined && { 'plimsoll.cost_usd': event.costUsd }),
+        'plimsoll.cost_usd': event.costUsd,
       }
   }
 }
@@ -245,28 +213,25 @@ function answerOf(event: EndedCall['event']): Attributes {
 /** Names and numbers, never content. */
 function attributesOf(call: EndedCall, providerOf: ProviderOf): Attributes {
   const { event, prepared, compaction, recovered, savedTokens, netUsd } = call
-  const provider = prepared === undefined ? undefined : providerOf(prepared.format)
-  return {
+  return withoutUndefined({
     'gen_ai.operation.name': 'chat',
-    ...(provider !== undefined && { 'gen_ai.provider.name': provider }),
+    'gen_ai.provider.name': prepared && providerOf(prepared.format),
     'gen_ai.request.model': event.model,
     'gen_ai.conversation.id': event.session,
-    ...(event.agent !== undefined && { 'gen_ai.agent.name': event.agent }),
+    'gen_ai.agent.name': event.agent,
     'plimsoll.tenant': event.tenant,
     'plimsoll.purpose': event.purpose,
     ...answerOf(event),
-    ...(prepared !== undefined && {
-      'plimsoll.turn': prepared.turn,
-      'plimsoll.load': Math.round(prepared.load),
-      'plimsoll.limit': prepared.limit,
-      'plimsoll.verdict': prepared.verdict,
-      'plimsoll.edits': prepared.edits,
-    }),
-    ...(compaction !== undefined && { 'plimsoll.compaction': compaction.epoch }),
-    ...(recovered && { 'plimsoll.overflow_recovered': true }),
+    'plimsoll.turn': prepared?.turn,
+    'plimsoll.load': prepared && Math.round(prepared.load),
+    'plimsoll.limit': prepared?.limit,
+    'plimsoll.verdict': prepared?.verdict,
+    'plimsoll.edits': prepared?.edits,
+    'plimsoll.compaction': compaction?.epoch,
+    'plimsoll.overflow_recovered': recovered ? true : undefined,
     'plimsoll.saved_tokens': savedTokens,
-    ...(netUsd !== undefined && { 'plimsoll.net_usd': netUsd }),
-  }
+    'plimsoll.net_usd': netUsd,
+  })
 }
 
 export interface TelemetryOptions {

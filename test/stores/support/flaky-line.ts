@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface FlakyLine {
   readonly url: string
-  /** The next message of a client is lost before it reaches the server, or is done there and its answer is lost. */
+  /** The next COMMIT of a client is lost before it reaches the server, or is done there and its answer is lost. */
   loseNext(what: 'request' | 'answer'): void
   /** How many were lost so far. */
   lost(): number
@@ -23,13 +23,12 @@ export async function flakyLine(socket: string): Promise<FlakyLine> {
       upstream.destroy()
     }
     client.on('data', (message) => {
-      const what = armed
-      armed = undefined
+      const what = message.includes('COMMIT') ? armed : undefined
+      if (what !== undefined) armed = undefined
       if (what === 'request') return cut()
       if (what === 'answer') swallow = true
       upstream.write(message)
     })
-    // An answer means that the statement is done and, outside a transaction, committed.
     upstream.on('data', (answer) => (swallow ? cut() : client.write(answer)))
     for (const [one, other] of [
       [client, upstream],

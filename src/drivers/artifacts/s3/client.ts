@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import type { Span } from '../../crypto/byte-seal.ts'
 
 export interface S3Credentials {
   readonly accessKeyId: string
@@ -8,69 +9,9 @@ export interface S3Credentials {
   readonly sessionToken?: string
 }
 
-export interface UnsignedRequest {
-  readonly method: string
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
-}
-
-/** AWS Signature Version 4 for S3, with the payload's hash signed. Returns the headers to send. */
-export function signRequest(
-  request: UnsignedRequest,
-  credentials: S3Credentials,
-  region: string,
-  now: Date,
-): Record<string, string> {
-  const stamp = now.toISOString().replace(/[-:]|\.\d{3}/g, '')
-  const scope = `${stamp.slice(0, 8)}/${region}/s3/aws4_request`
-  const headers: Record<string, string> = {
-    ...request.headers,
-    host: request.url.host,
-    'x-amz-content-sha256': sha256(request.body),
-    'x-amz-date': stamp,
-    ...(credentials.sessionToken !== undefined && { 'x-amz-security-token': credentials.sessionToken }),
-  }
-  const names = Object.keys(headers)
-    .map((name) => name.toLowerCase())
-    .sort()
-  const canonical = [
-    request.method,
-    request.url.pathname,
-    canonicalQuery(request.url),
-    ...names.map((name) => `${name}:${(headers[name] ?? '').trim()}`),
-    '',
-    names.join(';'),
-    headers['x-amz-content-sha256'],
-  ].join('\n')
-  const toSign = ['AWS4-HMAC-SHA256', stamp, scope, sha256(canonical)].join('\n')
-  const key = [region, 's3', 'aws4_request'].reduce<Uint8Array>(
-    hmac,
-    hmac(Buffer.from(`AWS4${credentials.secretAccessKey}`), stamp.slice(0, 8)),
-  )
-  const signature = Buffer.from(hmac(key, toSign)).toString('hex')
-  const { host: _, ...sent } = headers
-  return {
-    ...sent,
-    authorization: `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
-  }
-}
-
-/** Parameters by name, encoded as AWS wants them: a blank is %20, never a plus. */
-function canonicalQuery(url: URL): string {
-  return [...url.searchParams]
-    .map(([name, value]) => [encode(name), encode(value)] as const)
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([name, value]) => `${name}=${value}`)
-    .join('&')
-}
-
 /** Percent-encodes everything but the characters that AWS calls unreserved. */
 const encode = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-
-const hmac = (key: Uint8Array, text: string): Uint8Array => createHmac('sha256', key).update(text).digest()
-const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
 
 export interface S3Options {
   readonly bucket: string
@@ -85,21 +26,9 @@ export interface S3Options {
   readonly fetch?: typeof globalThis.fetch
 }
 
-export interface S3Object {
+interface S3Object {
   readonly key: string
   readonly lastModified: number
-}
-
-/** The six calls that artifacts need. Keys are plain ASCII. */
-export interface S3Client {
-  /** False when `ifAbsent` was asked for and the object is there. */
-  put(key: string, body: Uint8Array, options?: { ifAbsent?: boolean }): Promise<boolean>
-  /** Undefined when there is no such object. */
-  get(key: string, span?: { start: number; end: number }): Promise<Uint8Array | undefined>
-  exists(key: string): Promise<boolean>
-  delete(key: string): Promise<void>
-  /** Every object below a prefix, and the server's own time. */
-  list(prefix: string): Promise<{ objects: readonly S3Object[]; serverTime: number }>
 }
 
 const FIRST_WAIT_MS = 50
@@ -107,7 +36,16 @@ const LONGEST_WAIT_MS = 5000
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const NOTHING = new Uint8Array()
 
-export function s3Client(options: S3Options): S3Client {
+const library = () =>
+  import('aws4fetch').catch((cause: unknown) => {
+    throw new PlimsollError('bad-config', 'Artifacts in S3 need the package aws4fetch.', {
+      advice: 'Run `npm install aws4fetch`.',
+      cause,
+    })
+  })
+
+/** The calls that artifacts need. Keys are plain ASCII. */
+export function s3Client(options: S3Options) {
   const { bucket, region = 'us-east-1', endpoint, credentials, attempts = 5, timeoutMs = 60_000 } = options
   const send = options.fetch ?? globalThis.fetch
   const base =
@@ -115,7 +53,7 @@ export function s3Client(options: S3Options): S3Client {
       ? `https://${bucket}.s3.${region}.amazonaws.com/`
       : `${endpoint.replace(/\/+$/, '')}/${encode(bucket)}/`
 
-  /** Every call may be sent twice without harm, so every call is. */
+  /** Every call may be sent twice without harm, so a call that fails is sent again. The payload's hash is part of what is signed. */
   async function request(
     method: string,
     key: string,
@@ -124,16 +62,24 @@ export function s3Client(options: S3Options): S3Client {
     const { body = NOTHING, headers = {}, query = {} } = more
     const url = new URL(base + key.split('/').map(encode).join('/'))
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // The signature covers blanks as %20; URLSearchParams writes them as plus.
-    url.search = url.search.replaceAll('+', '%20')
+    const digest = createHash('sha256').update(body).digest('hex')
+    const { AwsV4Signer } = await library()
     for (let attempt = 1; ; attempt++) {
       let failure: unknown
       try {
-        const response = await send(url, {
+        const signed = await new AwsV4Signer({
+          ...credentials,
           method,
-          headers: signRequest({ method, url, headers, body }, credentials, region, new Date()),
+          url: url.href,
+          headers: { ...headers, 'x-amz-content-sha256': digest },
+          service: 's3',
+          region,
+        }).sign()
+        const response = await send(signed.url, {
+          method,
+          headers: Object.fromEntries(signed.headers),
           signal: AbortSignal.timeout(timeoutMs),
-          ...(method === 'PUT' && { body: body as Uint8Array<ArrayBuffer> }),
+          body: method === 'PUT' ? (body as Uint8Array<ArrayBuffer>) : undefined,
         })
         if (!RETRIED.has(response.status)) return response
         failure = new Error(`${response.status} ${(await response.text()).slice(0, 300)}`)
@@ -146,14 +92,16 @@ export function s3Client(options: S3Options): S3Client {
   }
 
   return {
-    async put(key, body, { ifAbsent = false } = {}) {
+    /** False when `ifAbsent` was asked for and the object is there. */
+    async put(key: string, body: Uint8Array, { ifAbsent = false } = {}): Promise<boolean> {
       const response = await request('PUT', key, { body, headers: ifAbsent ? { 'if-none-match': '*' } : {} })
       await response.arrayBuffer()
       if (ifAbsent && (response.status === 412 || response.status === 409)) return false
       if (!response.ok) throw refused(bucket, 'PUT', response.status)
       return true
     },
-    async get(key, span) {
+    /** Undefined when there is no such object. */
+    async get(key: string, span?: Span): Promise<Uint8Array | undefined> {
       const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
       const response = await request('GET', key, { headers })
       const bytes = new Uint8Array(await response.arrayBuffer())
@@ -163,17 +111,18 @@ export function s3Client(options: S3Options): S3Client {
       // A server that ignores ranges answers 200 with everything; some take `bytes=0-0` for a range without an end.
       return response.status === 200 ? bytes.subarray(span.start, span.end) : bytes.subarray(0, span.end - span.start)
     },
-    async exists(key) {
+    async exists(key: string): Promise<boolean> {
       const { status } = await request('HEAD', key)
       if (status !== 404 && status !== 200) throw refused(bucket, 'HEAD', status)
       return status === 200
     },
-    async delete(key) {
+    async delete(key: string): Promise<void> {
       const response = await request('DELETE', key)
       await response.arrayBuffer()
       if (!response.ok && response.status !== 404) throw refused(bucket, 'DELETE', response.status)
     },
-    async list(prefix) {
+    /** Every object below a prefix, and the server's own time. */
+    async list(prefix: string): Promise<{ objects: readonly S3Object[]; serverTime: number }> {
       const objects: S3Object[] = []
       let serverTime = 0
       let token: string | undefined
@@ -183,9 +132,7 @@ export function s3Client(options: S3Options): S3Client {
         const xml = await response.text()
         if (!response.ok) throw refused(bucket, 'LIST', response.status)
         serverTime = Date.parse(response.headers.get('date') ?? '') || Date.now()
-        for (const [, entry = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-          objects.push({ key: field(entry, 'Key'), lastModified: Date.parse(field(entry, 'LastModified')) })
-        }
+        objects.push(...objectsIn(xml))
         token = field(xml, 'IsTruncated') === 'true' ? field(xml, 'NextContinuationToken') : undefined
       } while (token !== undefined && token !== '')
       return { objects, serverTime }
@@ -194,6 +141,12 @@ export function s3Client(options: S3Options): S3Client {
 }
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+const objectsIn = (xml: string): S3Object[] =>
+  [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, entry = '']) => ({
+    key: field(entry, 'Key'),
+    lastModified: Date.parse(field(entry, 'LastModified')),
+  }))
 
 function field(xml: string, name: string): string {
   const text = new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(xml)?.[1] ?? ''

@@ -20,7 +20,7 @@ import {
   hexOf,
   hiddenName,
 } from '../artifact.ts'
-import { s3Client, type S3Client, type S3Options } from './client.ts'
+import { s3Client, type S3Options } from './client.ts'
 
 /*
  * Where things lie in the bucket, below `<prefix><tenant>/`:
@@ -29,46 +29,34 @@ import { s3Client, type S3Client, type S3Options } from './client.ts'
  *   m/<handle>               what is known about them; written last, so an artifact without it was never acknowledged
  *   u/<handle>/<when>-<who>  one empty object per put: how young the artifact is
  *   s/<session>/<handle>     a session's reference
- *   d/<handle>/<who>         somebody is about to delete
+ *   d/<handle>/<who>         a process is about to delete
  *
  * Tenants and sessions are keyed hashes, so no name from outside is part of a key.
  */
-export interface TenantLayout {
-  readonly bytes: (handle: string) => string
-  readonly about: (handle: string) => string
-  readonly allAbout: string
-  readonly touches: (handle: string) => string
-  readonly allTouches: string
-  readonly touch: (handle: string, at: number, who: string) => string
-  readonly mark: (session: string, handle: string) => string
-  readonly marksOf: (session: string) => string
-  readonly allMarks: string
-  readonly doom: (handle: string, who: string) => string
-  readonly doomsOf: (handle: string) => string
-}
+type TenantLayout = ReturnType<typeof tenantLayout>
 
-export function tenantLayout(prefix: string, key: Uint8Array): TenantLayout {
-  const root = `${prefix}${hexOf(sha256Of(key)).slice(0, 40)}/`
-  const session = (name: string): string => hiddenName(key, 'session', name)
+function tenantLayout(prefix: string, key: Uint8Array) {
+  const root = `${prefix}${hexOf(sha256Of(key)).slice(0, 40)}`
+  const marksOf = (session: string): string => `${root}/s/${hiddenName(key, 'session', session)}/`
   return {
-    bytes: (handle) => `${root}o/${handle}`,
-    about: (handle) => `${root}m/${handle}`,
-    allAbout: `${root}m/`,
-    touches: (handle) => `${root}u/${handle}/`,
-    allTouches: `${root}u/`,
-    touch: (handle, at, who) => `${root}u/${handle}/${at}-${who}`,
-    mark: (name, handle) => `${root}s/${session(name)}/${handle}`,
-    marksOf: (name) => `${root}s/${session(name)}/`,
-    allMarks: `${root}s/`,
-    doom: (handle, who) => `${root}d/${handle}/${who}`,
-    doomsOf: (handle) => `${root}d/${handle}/`,
+    bytes: (handle: string) => `${root}/o/${handle}`,
+    about: (handle: string) => `${root}/m/${handle}`,
+    allAbout: `${root}/m/`,
+    touches: (handle: string) => `${root}/u/${handle}/`,
+    allTouches: `${root}/u/`,
+    touch: (handle: string, at: number, who: string) => `${root}/u/${handle}/${at}-${who}`,
+    mark: (session: string, handle: string) => marksOf(session) + handle,
+    marksOf,
+    allMarks: `${root}/s/`,
+    doom: (handle: string, who: string) => `${root}/d/${handle}/${who}`,
+    doomsOf: (handle: string) => `${root}/d/${handle}/`,
   }
 }
 
-export const lastPart = (key: string): string => key.slice(key.lastIndexOf('/') + 1)
+const lastPart = (key: string): string => key.slice(key.lastIndexOf('/') + 1)
 
 /** Handle and time of a touch. */
-export function touchOf(key: string): { readonly handle: string; readonly at: number } {
+function touchOf(key: string): { readonly handle: string; readonly at: number } {
   const parts = key.split('/')
   return { handle: parts.at(-2) ?? '', at: Number((parts.at(-1) ?? '').split('-')[0]) }
 }
@@ -76,7 +64,7 @@ export function touchOf(key: string): { readonly handle: string; readonly at: nu
 const WIDTH = 16
 
 /** Runs `job` for every entry, a bounded number at a time, and keeps the order. */
-export async function inParallel<T, R>(entries: readonly T[], job: (entry: T) => Promise<R>): Promise<R[]> {
+async function inParallel<T, R>(entries: readonly T[], job: (entry: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   let next = 0
   const lane = async (): Promise<void> => {
@@ -90,19 +78,15 @@ export async function inParallel<T, R>(entries: readonly T[], job: (entry: T) =>
 }
 
 /** Runs jobs of one key one after the other, and jobs of different keys side by side. */
-export function keyedQueue(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
+function keyedQueue() {
   const last = new Map<string, Promise<unknown>>()
-  return async (key, job) => {
+  return async <T>(key: string, job: () => Promise<T>): Promise<T> => {
     const mine = (last.get(key) ?? Promise.resolve()).then(job, job)
-    const settled = mine.then(
-      () => {},
-      () => {},
-    )
-    last.set(key, settled)
+    last.set(key, mine)
     try {
       return await mine
     } finally {
-      if (last.get(key) === settled) last.delete(key)
+      if (last.get(key) === mine) last.delete(key)
     }
   }
 }
@@ -140,7 +124,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
     clock = systemClock,
     prefix = '',
   } = options
-  const client: S3Client = s3Client(options)
+  const client = s3Client(options)
   const address = artifactAddress(secret)
   const keyOf = tenantKey(secret)
   const who = randomBytes(8).toString('hex')
@@ -176,7 +160,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
     return stats.filter((stat) => stat !== undefined)
   }
 
-  /** Resolves when nobody is deleting this artifact any more; afterwards its bytes are there or they are not. */
+  /** Resolves when no process is deleting this artifact any more; afterwards its bytes are there or they are not. */
   async function undoomed(layout: TenantLayout, handle: Handle): Promise<void> {
     for (;;) {
       const { objects, serverTime } = await client.list(layout.doomsOf(handle))
@@ -312,7 +296,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
     }
   }
 
-  /** The pruner's side of the agreement: announce, look again, and delete only what nobody has asked for meanwhile. */
+  /** The pruner's side of the agreement: announce, look again, and delete only what was not asked for meanwhile. */
   async function eraseUnwanted(
     layout: TenantLayout,
     doomed: readonly Handle[],

@@ -4,9 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { makeFolderSync } from '../../../util/make-folder.ts'
 import { withoutExperimentalWarning } from '../../../util/without-experimental-warning.ts'
-
-export type SqlValue = string | number | Uint8Array | null
-export type SqlRow = Readonly<Record<string, SqlValue>>
+import type { Row, SqlValue } from '../sql/job.ts'
 
 /**
  * The little that this package asks of an SQLite library. Synchronous, one connection, statements prepared once.
@@ -15,25 +13,16 @@ export type SqlRow = Readonly<Record<string, SqlValue>>
  * damaged.
  */
 export interface SqliteDatabase {
-  readonly engine: 'node:sqlite' | 'libsql'
   exec(sql: string): void
-  run(sql: string, ...values: readonly SqlValue[]): number
-  /** Inserts one row and gives its id. */
-  insert(sql: string, ...values: readonly SqlValue[]): number
-  all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[]
+  all(sql: string, ...values: readonly SqlValue[]): readonly Row[]
   close(): void
 }
 
 export const asBytes = (column: string): string => `CAST(${column} AS BLOB)`
 
-interface NativeStatement {
-  run(...values: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
-  all(...values: unknown[]): unknown[]
-}
-
 interface NativeDatabase {
   exec(sql: string): void
-  prepare(sql: string): NativeStatement
+  prepare(sql: string): { all(...values: unknown[]): unknown[] }
   close(): void
 }
 
@@ -46,11 +35,10 @@ const require = createRequire(import.meta.url)
  * its index take the mode of the file. What exists keeps the mode its operator gave it.
  */
 export function openDatabase(path: string): SqliteDatabase {
-  const { engine, open } = library()
   try {
     makeFolderSync(resolve(dirname(path)), 0o700)
     make(path)
-    return wrap(engine, open(path))
+    return open(path)
   } catch (error) {
     throw engineError(error, path)
   }
@@ -66,17 +54,40 @@ function make(path: string): void {
   }
 }
 
-function library(): { engine: SqliteDatabase['engine']; open: (path: string) => NativeDatabase } {
+function open(path: string): SqliteDatabase {
+  const library = load()
+  const native = new library.Database(path)
+  const statements = new Map<string, ReturnType<NativeDatabase['prepare']>>()
+  return {
+    exec: (sql) => native.exec(sql),
+    all(sql, ...values) {
+      const statement = statements.get(sql) ?? native.prepare(sql)
+      statements.set(sql, statement)
+      return (statement.all(...library.bind(values)) as Record<string, unknown>[]).map(toRow)
+    },
+    close() {
+      statements.clear()
+      native.close()
+    },
+  }
+}
+
+interface Library {
+  readonly Database: NativeConstructor
+  /** Values as a statement takes them. */
+  bind(values: readonly SqlValue[]): readonly unknown[]
+}
+
+function load(): Library {
   try {
-    const load = () => require('node:sqlite') as { DatabaseSync: NativeConstructor }
-    const { DatabaseSync } = withoutExperimentalWarning(load)
-    return { engine: 'node:sqlite', open: (path) => new DatabaseSync(path) }
+    const ofNode = () => require('node:sqlite') as { DatabaseSync: NativeConstructor }
+    return { Database: withoutExperimentalWarning(ofNode).DatabaseSync, bind: (values) => values }
   } catch {
     // Node 20 has no SQLite of its own.
   }
   try {
-    const Database = require('libsql') as NativeConstructor
-    return { engine: 'libsql', open: (path) => new Database(path) }
+    // libsql takes a lone object for named parameters and aborts the process on a lone Buffer; one array is always positional.
+    return { Database: require('libsql') as NativeConstructor, bind: (values) => [values] }
   } catch (cause) {
     throw new PlimsollError(
       'bad-config',
@@ -89,80 +100,57 @@ function library(): { engine: SqliteDatabase['engine']; open: (path: string) => 
   }
 }
 
-function wrap(engine: SqliteDatabase['engine'], native: NativeDatabase): SqliteDatabase {
-  const statements = new Map<string, NativeStatement>()
-  // libsql takes a lone object for named parameters and aborts the process on a lone Buffer; one array is always positional.
-  const bind = (values: readonly SqlValue[]): readonly unknown[] => (engine === 'libsql' ? [values] : values)
-  const prepared = (sql: string): NativeStatement => {
-    let statement = statements.get(sql)
-    if (statement === undefined) {
-      statement = native.prepare(sql)
-      statements.set(sql, statement)
-    }
-    return statement
-  }
-  return {
-    engine,
-    exec: (sql) => native.exec(sql),
-    run: (sql, ...values) => Number(prepared(sql).run(...bind(values)).changes),
-    insert: (sql, ...values) => Number(prepared(sql).run(...bind(values)).lastInsertRowid),
-    all: (sql, ...values) => (prepared(sql).all(...bind(values)) as Record<string, unknown>[]).map(toRow),
-    close() {
-      statements.clear()
-      native.close()
-    },
-  }
-}
-
 // libsql gives blobs as ArrayBuffer, node:sqlite as Uint8Array.
-function toRow(row: Record<string, unknown>): SqlRow {
+function toRow(row: Record<string, unknown>): Row {
   for (const key in row) {
     const value = row[key]
     if (value instanceof ArrayBuffer) row[key] = new Uint8Array(value)
   }
-  return row as SqlRow
+  return row
 }
 
-/** Primary result codes of SQLite that mean something to us. */
-const CODES = {
-  SQLITE_BUSY: 5,
-  SQLITE_LOCKED: 6,
-  SQLITE_READONLY: 8,
-  SQLITE_IOERR: 10,
-  SQLITE_CORRUPT: 11,
-  SQLITE_FULL: 13,
-  SQLITE_CANTOPEN: 14,
-  SQLITE_NOTADB: 26,
-} as const
-
-const SAID: Readonly<Record<number, readonly [reason: string, sentence: string, advice: string]>> = {
-  [CODES.SQLITE_BUSY]: ['busy', 'is locked by another process', 'Try again.'],
-  [CODES.SQLITE_LOCKED]: ['busy', 'is locked by another process', 'Try again.'],
-  [CODES.SQLITE_READONLY]: ['read-only', 'cannot be written', 'Check the permissions of the file and its directory.'],
-  [CODES.SQLITE_IOERR]: [
+/** Primary result codes of SQLite that mean something to us, with the reason in events, a sentence and an advice. */
+const CODES: Readonly<Record<string, readonly [code: number, reason: string, sentence: string, advice: string]>> = {
+  SQLITE_BUSY: [5, 'busy', 'is locked by another process', 'Try again.'],
+  SQLITE_LOCKED: [6, 'busy', 'is locked by another process', 'Try again.'],
+  SQLITE_READONLY: [8, 'read-only', 'cannot be written', 'Check the permissions of the file and its directory.'],
+  SQLITE_IOERR: [
+    10,
     'io',
     'could not be read or written by the operating system',
     'Check the disk; what was acknowledged before is intact.',
   ],
-  [CODES.SQLITE_CORRUPT]: [
+  SQLITE_CORRUPT: [
+    11,
     'corrupt',
     'is damaged',
     'Keep a copy, run `plimsoll store verify`, then export what can be read.',
   ],
-  [CODES.SQLITE_FULL]: [
+  SQLITE_FULL: [
+    13,
     'disk-full',
     'has no room left on its disk',
     'Free some space; what was acknowledged before is intact.',
   ],
-  [CODES.SQLITE_CANTOPEN]: [
+  SQLITE_CANTOPEN: [
+    14,
     'cannot-open',
     'cannot be opened',
     'Check that the path exists and that this user may write there.',
   ],
-  [CODES.SQLITE_NOTADB]: ['not-a-database', 'is not an SQLite database', 'Choose another path.'],
+  SQLITE_NOTADB: [26, 'not-a-database', 'is not an SQLite database', 'Choose another path.'],
 }
 
-const reasonOf = (error: unknown): string | undefined => SAID[primaryCode(error) ?? 0]?.[0]
+/** What the file system says, as SQLite would. */
+const SYSTEM: Readonly<Record<string, readonly string[]>> = {
+  SQLITE_READONLY: ['EACCES', 'EPERM', 'EROFS'],
+  SQLITE_FULL: ['ENOSPC', 'EDQUOT'],
+  SQLITE_CANTOPEN: ['ENOENT', 'ENOTDIR', 'EISDIR', 'EEXIST', 'ELOOP'],
+}
+
+const saidBy = (error: unknown) => Object.values(CODES).find(([code]) => code === primaryCode(error))
+
+const reasonOf = (error: unknown): string | undefined => saidBy(error)?.[1]
 
 export const isBusy = (error: unknown): boolean => reasonOf(error) === 'busy'
 
@@ -173,9 +161,9 @@ export const endsTransaction = (error: unknown): boolean =>
 /** A typed error for what the engine or the file system reported; errors of ours pass as they are. */
 export function engineError(error: unknown, path: string): unknown {
   if (isPlimsollError(error)) return error
-  const said = SAID[primaryCode(error) ?? 0]
+  const said = saidBy(error)
   if (said === undefined) return error
-  const [reason, sentence, advice] = said
+  const [, reason, sentence, advice] = said
   return new PlimsollError('store-unavailable', `The store ${path} ${sentence}.`, {
     advice,
     fields: { path, reason },
@@ -191,11 +179,10 @@ function primaryCode(error: unknown): number | undefined {
   if (typeof errcode === 'number') return errcode & 0xff
   if (typeof rawCode === 'number') return rawCode & 0xff
   if (typeof code === 'string') {
-    const named = Object.entries(CODES).find(([name]) => code === name || code.startsWith(`${name}_`))
-    if (named !== undefined) return named[1]
-    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return CODES.SQLITE_READONLY
-    if (['ENOSPC', 'EDQUOT'].includes(code)) return CODES.SQLITE_FULL
-    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'EEXIST', 'ELOOP'].includes(code)) return CODES.SQLITE_CANTOPEN
+    const named = Object.keys(CODES).find(
+      (name) => code === name || code.startsWith(`${name}_`) || SYSTEM[name]?.includes(code),
+    )
+    if (named !== undefined) return CODES[named]![0]
   }
   const opened = /Unable to open connection to local database .*: (\d+)/.exec(error.message)
   return opened?.[1] === undefined ? undefined : Number(opened[1]) & 0xff

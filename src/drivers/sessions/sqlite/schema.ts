@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import type { MigrationReport } from '../../../ports/store-maintenance.ts'
 import { type Seal, sealMismatch } from '../../crypto/seal.ts'
-import { text } from '../rows.ts'
+import { text } from '../sql/job.ts'
 import { asBytes, engineError, isBusy, openDatabase, type SqliteDatabase } from './database.ts'
 
 interface Migration {
@@ -165,7 +165,7 @@ function setUp(db: SqliteDatabase, path: string, seal: Seal): MigrationReport {
 
 function checkSeal(db: SqliteDatabase, seal: Seal, path: string): void {
   const read = (): string => text(db.all(`SELECT ${asBytes('value')} AS seal FROM meta WHERE key = 'seal'`)[0], 'seal')
-  if (read() === '') db.run("INSERT OR IGNORE INTO meta (key, value) VALUES ('seal', ?)", seal.fingerprint)
+  if (read() === '') db.all("INSERT OR IGNORE INTO meta (key, value) VALUES ('seal', ?)", seal.fingerprint)
   const stored = read()
   if (stored !== seal.fingerprint) throw sealMismatch(path, stored, seal)
 }

@@ -1,56 +1,11 @@
 import { isPlimsollError } from '../../../core/errors.ts'
-import { addWords, ENOUGH_WORDS, queryWords, wordPieces } from '../../../core/search-words.ts'
-import type { SearchHit } from '../../../ports/session-store.ts'
+import { addWords, ENOUGH_WORDS, wordPieces } from '../../../core/search-words.ts'
 import { yieldNow } from '../../../util/yield-now.ts'
 import { wordKey } from '../records.ts'
-import { int, text } from '../rows.ts'
-import { rankCandidates, type Candidate } from '../search-words.ts'
-import { asBytes, type SqliteDatabase } from './database.ts'
-import { headOf, RECORD, recordOf, tenantId, type Context } from './log.ts'
-import type { WriteQueue } from './write-queue.ts'
-
-// Newest records looked at per word once no record holds all words; enough for a rare word to be found among common ones.
-const PER_WORD = 50
-
-/** Records with every word first; when they are too few, the newest with any of them. */
-export function search(
-  db: SqliteDatabase,
-  context: Context,
-  tenantName: string,
-  query: string,
-  session: string | undefined,
-  limit: number,
-): SearchHit[] {
-  const tenant = tenantId(db, tenantName)
-  const asked = queryWords(query)
-  if (asked.length === 0) return []
-  const sessionId = session === undefined ? null : headOf(db, tenant, session).id
-  const words = asked.map((word) => `"${wordKey(context, tenantName, tenant, word)}"`)
-  const candidates = new Map<number, Candidate>()
-
-  const look = (match: string, count: number): void => {
-    const rows = db.all(
-      `SELECT r.id, ${RECORD}, ${asBytes('s.name')} AS session FROM words
-       JOIN records r ON r.id = words.rowid JOIN sessions s ON s.id = r.session
-       WHERE words MATCH ? AND (? IS NULL OR r.session = ?) ORDER BY words.rowid DESC LIMIT ?`,
-      match,
-      sessionId,
-      sessionId,
-      count,
-    )
-    for (const row of rows) {
-      const id = int(row, 'id')
-      if (candidates.has(id)) continue
-      const place = { session: text(row, 'session'), version: int(row, 'version') }
-      const record = recordOf(context, tenantName, row, place.session)
-      if (record?.type === 'item-seen') candidates.set(id, { ...place, at: record.at, text: record.text })
-    }
-  }
-
-  look(words.join(' AND '), limit)
-  if (candidates.size < limit && words.length > 1) for (const word of words) look(word, PER_WORD)
-  return rankCandidates([...candidates.values()], asked, limit)
-}
+import { ask, int, text, type Context, type Job } from '../sql/job.ts'
+import { recordColumns, recordOf } from '../sql/log.ts'
+import type { SqlConnection } from '../sql/store.ts'
+import { asBytes } from './database.ts'
 
 /** What finds a record. */
 interface Words {
@@ -67,7 +22,7 @@ const PAUSE_MS = 400
  * The search index, which an append does not wait for: words cost more than everything else about a record, and most are never looked for.
  * `meta.words` is the newest record whose words are in it.
  */
-export function wordIndex(queue: WriteQueue, ask: <T>(job: (db: SqliteDatabase) => T) => Promise<T>, context: Context) {
+export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>, context: Context) {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
@@ -76,20 +31,24 @@ export function wordIndex(queue: WriteQueue, ask: <T>(job: (db: SqliteDatabase) 
     const until = performance.now() + SLICE_MS
     const found: Words[] = []
     do {
-      const next = await ask((db) => nextText(db, context, found.at(-1)?.record))
+      const next = await read(() => nextText(context, found.at(-1)?.record))
       if (next === undefined) break
       found.push({ record: next.record, tokens: await tokensOf(context, next) })
     } while (performance.now() < until)
     const last = found.at(-1)
     if (last === undefined) return false
-    await queue.write((db) => {
+    await write(function* () {
       for (const { record, tokens } of found) {
         if (tokens === '') continue
         // It may be gone meanwhile, and must not be found then; a process of an older package puts words in as it appends.
-        db.run('INSERT OR REPLACE INTO words (rowid, tokens) SELECT id, ? FROM records WHERE id = ?', tokens, record)
+        yield* ask(
+          'INSERT OR REPLACE INTO words (rowid, tokens) SELECT id, ? FROM records WHERE id = ?',
+          tokens,
+          record,
+        )
       }
       const mark = last.record
-      db.run("UPDATE meta SET value = ? WHERE key = 'words' AND CAST(value AS INTEGER) < ?", String(mark), mark)
+      yield* ask("UPDATE meta SET value = ? WHERE key = 'words' AND CAST(value AS INTEGER) < ?", String(mark), mark)
     })
     return true
   }
@@ -119,12 +78,6 @@ export function wordIndex(queue: WriteQueue, ask: <T>(job: (db: SqliteDatabase) 
   }
 }
 
-const MARK = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'words'"
-
-/** The next record whose words are not in the index; 0 when there is none. */
-const nextId = (db: SqliteDatabase, after?: number): number =>
-  int(db.all(`SELECT MIN(id) AS id FROM records WHERE id > COALESCE(?, (${MARK}))`, after ?? null)[0], 'id')
-
 interface Unread {
   readonly record: number
   readonly owner: string
@@ -132,13 +85,16 @@ interface Unread {
   readonly text: string
 }
 
-function nextText(db: SqliteDatabase, context: Context, after?: number): Unread | undefined {
-  const record = nextId(db, after)
-  const row = db.all(
-    `SELECT ${RECORD}, ${asBytes('s.name')} AS session, s.tenant, ${asBytes('t.name')} AS owner FROM records r
+/** The next record whose words are not in the index. */
+function* nextText(context: Context, after?: number): Job<Unread | undefined> {
+  const newest = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'words'"
+  const [next] = yield* ask(`SELECT MIN(id) AS id FROM records WHERE id > COALESCE(?, (${newest}))`, after ?? null)
+  const record = int(next, 'id')
+  const [row] = yield* ask(
+    `SELECT ${recordColumns(context)}, ${asBytes('s.name')} AS session, s.tenant, ${asBytes('t.name')} AS owner FROM records r
      JOIN sessions s ON s.id = r.session JOIN tenants t ON t.id = s.tenant WHERE r.id = ?`,
     record,
-  )[0]
+  )
   if (record === 0) return undefined
   if (row === undefined) return { record, owner: '', tenant: 0, text: '' }
   const owner = text(row, 'owner')

@@ -9,31 +9,21 @@ interface Job {
   reject(error: unknown): void
 }
 
-/** Tells who asked for a write what became of it. */
+/** What became of a job, to be told once it is committed. */
 interface Outcome {
   readonly job: Job
   tell(): void
-}
-
-export interface WriteQueue {
-  /**
-   * Runs `job` in a transaction, which may take it back and run it again. Resolves after the commit: when it is on disk, or with `flushed: false`
-   * at once, and it is on disk a moment later.
-   */
-  write<T>(job: (db: SqliteDatabase) => T, options?: { readonly flushed?: boolean }): Promise<T>
-  /** Resolves when all that was asked for is written and on disk. Rejects when something that was acknowledged cannot be put there. */
-  close(): Promise<void>
 }
 
 /** A transaction holds the lock of the whole file, and no request of this process gets its turn: what is left goes into the next one. */
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
-/** One flush for all that was committed meanwhile and that nobody waits for. */
+/** One flush for all that was committed meanwhile without waiting for the disk. */
 const SOON_MS = 50
 
 /** Writes of one turn of the event loop share a transaction; each has its own savepoint, and one that fails takes nothing else along. */
-export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lockTimeoutMs: number): WriteQueue {
+export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lockTimeoutMs: number) {
   const waiting: Job[] = []
   const log = logFile(path)
   let running: Promise<void> | undefined
@@ -60,44 +50,12 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
     const deadline = performance.now() + lockTimeoutMs
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {
-        return transact(await open(), batch)
+        return transact(await open(), batch, path)
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
       }
       // Another process writes. Jitter keeps those that failed together from trying together.
       await delay(wait * (0.5 + Math.random()))
-    }
-  }
-
-  /** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
-  function transact(db: SqliteDatabase, batch: readonly Job[]): readonly Outcome[] {
-    db.run('BEGIN IMMEDIATE')
-    try {
-      const until = performance.now() + SLICE_MS
-      const outcomes: Outcome[] = []
-      for (const job of batch) {
-        if (outcomes.length > 0 && performance.now() > until) break
-        outcomes.push({ job, tell: attempt(db, job) })
-      }
-      db.run('COMMIT')
-      return outcomes
-    } catch (error) {
-      rollback(db)
-      throw error
-    }
-  }
-
-  function attempt(db: SqliteDatabase, job: Job): () => void {
-    db.run('SAVEPOINT job')
-    try {
-      const value = job.run(db)
-      db.run('RELEASE job')
-      return () => job.resolve(value)
-    } catch (error) {
-      if (endsTransaction(error)) throw error
-      db.run('ROLLBACK TO job')
-      db.run('RELEASE job')
-      return () => job.reject(engineError(error, path))
     }
   }
 
@@ -126,12 +84,17 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   }
 
   return {
-    write: (run, { flushed = true } = {}) =>
+    /**
+     * Runs `job` in a transaction, which may take it back and run it again. Resolves after the commit: when it is on disk, or with
+     * `flushed: false` at once, and it is on disk a moment later.
+     */
+    write: <T>(run: (db: SqliteDatabase) => T, { flushed = true }: { readonly flushed?: boolean } = {}): Promise<T> =>
       new Promise((resolve, reject) => {
         waiting.push({ run, isFlushed: flushed, resolve: resolve as (value: unknown) => void, reject })
         running ??= drain()
       }),
-    async close() {
+    /** Resolves when every write is on disk. Rejects when an acknowledged one cannot be put there. */
+    async close(): Promise<void> {
       await running
       try {
         // One that is under way may fail, and then something is owed again.
@@ -147,10 +110,42 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   }
 }
 
+/** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
+function transact(db: SqliteDatabase, batch: readonly Job[], path: string): readonly Outcome[] {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const until = performance.now() + SLICE_MS
+    const outcomes: Outcome[] = []
+    for (const job of batch) {
+      if (outcomes.length > 0 && performance.now() > until) break
+      outcomes.push({ job, tell: attempt(db, job, path) })
+    }
+    db.exec('COMMIT')
+    return outcomes
+  } catch (error) {
+    rollback(db)
+    throw error
+  }
+}
+
+function attempt(db: SqliteDatabase, job: Job, path: string): () => void {
+  db.exec('SAVEPOINT job')
+  try {
+    const value = job.run(db)
+    db.exec('RELEASE job')
+    return () => job.resolve(value)
+  } catch (error) {
+    if (endsTransaction(error)) throw error
+    db.exec('ROLLBACK TO job')
+    db.exec('RELEASE job')
+    return () => job.reject(engineError(error, path))
+  }
+}
+
 /** The engine may have rolled back already; then there is nothing left to do. */
 function rollback(db: SqliteDatabase): void {
   try {
-    db.run('ROLLBACK')
+    db.exec('ROLLBACK')
   } catch {
     // No transaction is open.
   }
@@ -160,37 +155,24 @@ const warn = (error: unknown): void =>
   process.emitWarning(`Plimsoll: a flush of the store failed: ${(error as Error).message}`)
 
 /**
- * Puts the write-ahead log on disk from a thread of Node's pool, so that a slow disk holds up those who wait for it and nobody else. The log
- * takes no locks, so a second handle on it is safe; it stays the same file for as long as the connection is open.
+ * Puts the write-ahead log on disk from a thread of Node's pool, so that a slow disk delays only those who wait for it. The log takes no
+ * locks, so a second handle on it is safe; it stays the same file for as long as the connection is open.
  */
 function logFile(path: string) {
   let file: FileHandle | undefined
-  let running: Promise<void> | undefined
+  let last: Promise<void> = Promise.resolve()
   let next: Promise<void> | undefined
 
   async function flush(): Promise<void> {
+    next = undefined
     file ??= await openFile(`${path}-wal`, 'r+')
     await file.datasync()
   }
 
-  /** The one that runs may have begun before the commit: those who come meanwhile share the next. */
-  function flushed(): Promise<void> {
-    if (running !== undefined) {
-      next ??= running.catch(ignore).then(() => {
-        next = undefined
-        return flushed()
-      })
-      return next
-    }
-    running = flush().finally(() => (running = undefined))
-    return running
-  }
-
   return {
-    flushed,
-    async settled(): Promise<void> {
-      while (running !== undefined) await (next ?? running).catch(ignore)
-    },
+    /** A flush that runs may have begun before the commit: all calls until it ends share the next one. */
+    flushed: () => (next ??= last = last.catch(ignore).then(flush)),
+    settled: () => last.catch(ignore),
     close: async (): Promise<void> => file?.close(),
   }
 }

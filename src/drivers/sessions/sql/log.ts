@@ -1,0 +1,312 @@
+import { randomUUID } from 'node:crypto'
+import { wordsOf } from '../../../core/search-words.ts'
+import type { LogRecord } from '../../../core/records.ts'
+import type { StoredRecord } from '../../../ports/session-store.ts'
+import type { StoreProblem } from '../../../ports/store-maintenance.ts'
+import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checked-store.ts'
+import { fromStored, readRecord, toStored, wordKey } from '../records.ts'
+import { ask, int, text, type Context, type Job, type Row } from './job.ts'
+
+/** The number of a tenant by its name; a tenant that never wrote anything has none, and nothing belongs to it. */
+export const TENANT = '(SELECT id FROM tenants WHERE name = ?)'
+
+/** How records of a type are looked up: the table, the columns with blind keys, the first of which it is found by, and what they hold. */
+interface Lookup {
+  readonly table: 'epochs' | 'undos' | 'edits' | 'items'
+  readonly columns: readonly string[]
+  keys(record: LogRecord): readonly string[]
+}
+
+const lookup = <T extends LogRecord['type']>(
+  table: Lookup['table'],
+  columns: readonly string[],
+  keys: (record: Extract<LogRecord, { type: T }>) => readonly string[],
+): Lookup => ({ table, columns, keys: keys as Lookup['keys'] })
+
+/** What a record adds to the lookups: exactly this and nothing else. */
+const LOOKUPS: Readonly<Partial<Record<LogRecord['type'], Lookup>>> = {
+  epoch: lookup<'epoch'>('epochs', ['cover', 'epoch'], ({ cover, id }) => [cover, id]),
+  undo: lookup<'undo'>('undos', ['epoch'], ({ epoch }) => [epoch]),
+  edit: lookup<'edit'>('edits', ['key'], ({ key }) => [key]),
+  'item-seen': lookup<'item-seen'>('items', ['identity'], ({ identity }) => [identity]),
+}
+
+const ALL_LOOKUPS: readonly Lookup[] = Object.values(LOOKUPS)
+const lookupOf = (record: LogRecord): Lookup | undefined => LOOKUPS[record.type]
+
+export function* tenantId(name: string): Job<number> {
+  return int((yield* ask('SELECT id FROM tenants WHERE name = ?', name))[0], 'id')
+}
+
+export function* ensureTenant(name: string): Job<number> {
+  const known = yield* tenantId(name)
+  if (known !== 0) return known
+  yield* ask('INSERT INTO tenants (name) VALUES (?) ON CONFLICT DO NOTHING', name)
+  return yield* tenantId(name)
+}
+
+interface SessionHead {
+  /** 0 where there is no such session. */
+  readonly id: number
+  readonly version: number
+}
+
+export function* headOf(tenant: string, session: string, lock = ''): Job<SessionHead> {
+  const sql = `SELECT id, version FROM sessions WHERE tenant = ${TENANT} AND name = ?${lock}`
+  const [row] = yield* ask(sql, tenant, session)
+  return { id: int(row, 'id'), version: int(row, 'version') }
+}
+
+/** The columns of a record that `recordOf` reads. */
+export const recordColumns = ({ dialect }: Context): string =>
+  `${dialect.text('r.body')} AS body, ${dialect.text('r.sum')} AS sum, r.version`
+
+/** Undefined where it is damaged, which is told. */
+export const recordOf = (context: Context, tenant: string, row: Row, session: string): LogRecord | undefined =>
+  readRecord(
+    context,
+    tenant,
+    { body: context.dialect.fromColumn(row['body']), sum: text(row, 'sum') },
+    { session, version: int(row, 'version') },
+  )
+
+/** The head of a session that may be new, kept from other writers until the transaction ends. */
+function* takeHead({ dialect }: Context, tenant: string, session: string, now: number): Job<SessionHead> {
+  for (;;) {
+    const head = yield* headOf(tenant, session, dialect.forUpdate)
+    if (head.id !== 0) return head
+    yield* ask(
+      `INSERT INTO sessions (tenant, name, version, bytes, created_at, updated_at) VALUES (?, ?, 0, 0, ?, ?)
+       ON CONFLICT DO NOTHING`,
+      yield* ensureTenant(tenant),
+      session,
+      now,
+      now,
+    )
+  }
+}
+
+export interface AppendOptions {
+  readonly expectedVersion?: number
+  readonly at?: number
+  /** The id of the append; where it may have been written before, it is looked for. */
+  readonly batch?: string
+  readonly isAgain?: boolean
+}
+
+/** Gives the session's new version. Every step touches a bounded number of rows, whatever the length of the session. */
+export function* append(
+  context: Context,
+  tenantName: string,
+  session: string,
+  records: readonly LogRecord[],
+  { expectedVersion, at, batch = randomUUID(), isAgain = false }: AppendOptions = {},
+): Job<number> {
+  const { dialect, seal } = context
+  const now = at ?? (yield* context.now())
+  const { id, version } =
+    records.length === 0 ? yield* headOf(tenantName, session) : yield* takeHead(context, tenantName, session, now)
+  if (isAgain) {
+    const [written] = yield* ask('SELECT version FROM records WHERE batch = ?', batch)
+    if (written !== undefined) return int(written, 'version') + records.length - 1
+  }
+  if (expectedVersion !== undefined && version !== expectedVersion) throw conflict(session, expectedVersion, version)
+  if (records.length === 0) return version
+  const tenant = yield* tenantId(tenantName)
+  const stored = records.map((record) => toStored(seal, tenantName, record))
+  const rows = stored.map(({ body, sum }, i) => {
+    const row = { session: id, version: version + i + 1, body: dialect.toColumn(body), sum }
+    return dialect.hasBatches ? { ...row, batch: i === 0 ? batch : null } : row
+  })
+  const added = (yield* dialect.insert('records', rows, 'RETURNING id')).map((row) => int(row, 'id'))
+  const blind = (key: string): string => seal.blind(tenantName, key)
+  for (const { table, columns, keys } of ALL_LOOKUPS) {
+    const entries = records.flatMap((record, i) => {
+      if (lookupOf(record)?.table !== table) return []
+      const found = keys(record).map((key, at): [string, string] => [columns[at]!, blind(key)])
+      return [{ tenant, ...Object.fromEntries(found), session: id, record: added[i]! }]
+    })
+    if (entries.length > 0) yield* dialect.insert(table, entries)
+    if (table === 'edits' && dialect.firstEdits !== table && entries.length > 0)
+      yield* dialect.insert(dialect.firstEdits, entries, 'ON CONFLICT DO NOTHING')
+  }
+  if (dialect.addWords !== undefined)
+    for (const [i, record] of records.entries()) {
+      if (record.type !== 'item-seen') continue
+      const words = wordsOf(record.text).map((word) => wordKey(context, tenantName, tenant, word))
+      yield* dialect.addWords({ record: added[i]!, session: id }, words)
+    }
+  const bytes = stored.reduce((sum, one) => sum + one.bytes, 0)
+  const last = version + records.length
+  yield* ask('UPDATE sessions SET version = ?, bytes = bytes + ?, updated_at = ? WHERE id = ?', last, bytes, now, id)
+  return last
+}
+
+const PAGE = 256
+
+/** The records after a version, as many as a page has, and the version to go on after where there may be more. */
+export function* readPage(
+  context: Context,
+  tenant: string,
+  session: string,
+  after: number,
+): Job<{ readonly records: readonly StoredRecord[]; readonly last: number | undefined }> {
+  const rows = yield* ask(
+    `SELECT ${recordColumns(context)} FROM records r
+     WHERE session = (SELECT id FROM sessions WHERE tenant = ${TENANT} AND name = ?) AND version > ?
+     ORDER BY version LIMIT ${PAGE}`,
+    tenant,
+    session,
+    after,
+  )
+  const records = rows.flatMap((row) => {
+    const record = recordOf(context, tenant, row, session)
+    return record === undefined ? [] : [{ version: int(row, 'version'), record }]
+  })
+  return { records, last: rows.length < PAGE ? undefined : int(rows.at(-1), 'version') }
+}
+
+export function* fork(context: Context, tenantName: string, from: string, to: string, wanted?: number): Job<number> {
+  const { dialect } = context
+  // Keeps the source from being removed meanwhile.
+  const source = yield* headOf(tenantName, from, dialect.forUpdate)
+  if (source.id === 0) throw noSuchSession(from)
+  const version = wanted ?? source.version
+  if (version < 1 || version > source.version) throw badForkVersion(from, version, source.version)
+  const now = yield* context.now()
+  const [created] = yield* ask(
+    `INSERT INTO sessions (tenant, name, version, bytes, created_at, updated_at)
+     SELECT ${TENANT}, CAST(? AS TEXT), CAST(? AS BIGINT), SUM(${dialect.size('body')}), CAST(? AS BIGINT), CAST(? AS BIGINT)
+     FROM records WHERE session = ? AND version <= ?
+     ON CONFLICT DO NOTHING RETURNING id`,
+    tenantName,
+    to,
+    version,
+    now,
+    now,
+    source.id,
+    version,
+  )
+  if (created === undefined) throw forkTargetExists(to)
+  const range = [int(created, 'id'), source.id, version]
+  yield* ask(
+    `INSERT INTO records (session, version, body, sum)
+     SELECT CAST(? AS BIGINT), version, body, sum FROM records WHERE session = ? AND version <= ? ORDER BY version`,
+    ...range,
+  )
+  const copied = `i JOIN records old ON old.id = i.record JOIN records new ON new.session = ? AND new.version = old.version
+     WHERE i.session = ? AND old.version <= ?`
+  for (const { table, columns } of ALL_LOOKUPS)
+    yield* ask(
+      `INSERT INTO ${table} (tenant, ${columns.join(', ')}, record, session)
+       SELECT i.tenant, ${columns.map((column) => `i.${column}`).join(', ')}, new.id, new.session FROM ${table} ${copied}`,
+      ...range,
+    )
+  if (dialect.copyDerived !== undefined) yield* dialect.copyDerived(copied, range)
+  return version
+}
+
+/** Removes the log, what belongs to it, and everything derived from it, search words included. */
+export function* remove({ dialect }: Context, id: number): Job<void> {
+  yield* ask('DELETE FROM vals WHERE (tenant, session) IN (SELECT tenant, name FROM sessions WHERE id = ?)', id)
+  // First of what appends write: one that is under way is waited for, and what it wrote goes as well.
+  yield* ask('DELETE FROM sessions WHERE id = ?', id)
+  yield* dialect.removeDerived(id)
+  for (const { table } of ALL_LOOKUPS) yield* ask(`DELETE FROM ${table} WHERE session = ?`, id)
+  yield* ask('DELETE FROM records WHERE session = ?', id)
+}
+
+/** A session as its head describes it. */
+interface CheckedHead {
+  readonly id: number
+  readonly tenant: string
+  readonly session: string
+  readonly version: number
+  readonly bytes: number
+}
+
+/** Reads every record once and compares the lookups with the logs. */
+export function* check(context: Context): Job<StoreProblem[]> {
+  const { text: column, derived } = context.dialect
+  const problems: StoreProblem[] = []
+  const heads = yield* ask(
+    `SELECT s.id, ${column('s.name')} AS name, s.version, s.bytes, ${column('t.name')} AS tenant
+     FROM sessions s JOIN tenants t ON t.id = s.tenant ORDER BY s.id`,
+  )
+  for (const row of heads) {
+    const [id, version, bytes] = [int(row, 'id'), int(row, 'version'), int(row, 'bytes')]
+    const head = { id, version, bytes, tenant: text(row, 'tenant'), session: text(row, 'name') }
+    problems.push(...(yield* checkLog(context, head)))
+  }
+  for (const table of [...ALL_LOOKUPS.map((one) => one.table), ...derived]) {
+    const orphans = yield* ask(
+      `SELECT i.record FROM ${table} i LEFT JOIN records r ON r.id = i.record AND r.session = i.session
+       WHERE r.id IS NULL LIMIT 100`,
+    )
+    for (const row of orphans) {
+      const message = `The lookup of ${table} points at record ${int(row, 'record')}, which is not there.`
+      problems.push({ kind: 'index', message })
+    }
+  }
+  const homeless = yield* ask(
+    'SELECT r.id FROM records r LEFT JOIN sessions s ON s.id = r.session WHERE s.id IS NULL LIMIT 100',
+  )
+  for (const row of homeless)
+    problems.push({ kind: 'index', message: `Record ${int(row, 'id')} belongs to no session.` })
+  return problems
+}
+
+/** Walks one log in the order of its versions and compares it with its head. */
+function* checkLog(context: Context, head: CheckedHead): Job<StoreProblem[]> {
+  const { tenant, session } = head
+  const { dialect, seal } = context
+  const problems: StoreProblem[] = []
+  const say = (kind: StoreProblem['kind'], version: number, message: string): void =>
+    void problems.push({ kind, tenant, session, version, message })
+  let [expected, bytes] = [1, 0]
+  for (;;) {
+    const rows = yield* ask(
+      `SELECT r.id, ${dialect.size('r.body')} AS size, ${recordColumns(context)} FROM records r
+       WHERE session = ? AND version >= ? ORDER BY version LIMIT ${PAGE}`,
+      head.id,
+      expected,
+    )
+    const indexed = yield* lookupsOf(context, head.id, rows)
+    for (const row of rows) {
+      const version = int(row, 'version')
+      if (version > expected) say('gap', expected, `Versions ${expected} to ${version - 1} are missing.`)
+      expected = version + 1
+      bytes += int(row, 'size')
+      try {
+        const record = fromStored(seal, tenant, dialect.fromColumn(row['body']), text(row, 'sum'))
+        const found = lookupOf(record)
+        if (found === undefined) continue
+        if (!indexed.has(`${found.table} ${int(row, 'id')} ${seal.blind(tenant, found.keys(record)[0]!)}`))
+          say('index', version, `The record is not in the lookup of ${found.table}.`)
+      } catch (error) {
+        say('unreadable', version, error instanceof Error ? error.message : String(error))
+      }
+    }
+    if (rows.length < PAGE) break
+  }
+  if (expected - 1 !== head.version)
+    say('gap', expected, `The log ends at ${expected - 1}; its head says ${head.version}.`)
+  if (bytes !== head.bytes) say('index', head.version, `The log has ${bytes} bytes; its head says ${head.bytes}.`)
+  return problems
+}
+
+/** What the lookups hold about a page of records: one query per table instead of one per record. */
+function* lookupsOf({ dialect }: Context, session: number, rows: readonly Row[]): Job<ReadonlySet<string>> {
+  const ids = rows.map((row) => int(row, 'id'))
+  const found = new Set<string>()
+  for (const { table, columns } of ALL_LOOKUPS) {
+    const entries = yield* ask(
+      `SELECT record, ${dialect.text(columns[0]!)} AS key FROM ${table} WHERE session = ? AND record BETWEEN ? AND ?`,
+      session,
+      Math.min(...ids, Number.MAX_SAFE_INTEGER),
+      Math.max(...ids, 0),
+    )
+    for (const entry of entries) found.add(`${table} ${int(entry, 'record')} ${text(entry, 'key')}`)
+  }
+  return found
+}

@@ -1,0 +1,168 @@
+import { queryWords } from '../../../core/search-words.ts'
+import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
+import type { FoundEpoch, SearchHit } from '../../../ports/session-store.ts'
+import { byName } from '../checked-store.ts'
+import { wordKey } from '../records.ts'
+import { rankCandidates, type Candidate } from '../search-words.ts'
+import { append, ensureTenant, headOf, recordColumns, recordOf, TENANT, tenantId } from './log.ts'
+import { ask, int, text, type Context, type Job, type Row } from './job.ts'
+
+/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
+export function* findEpochs(context: Context, tenant: string, hashes: readonly string[]): Job<FoundEpoch[]> {
+  const { dialect, seal } = context
+  const covers = [...new Set(hashes)].map((hash) => seal.blind(tenant, hash))
+  const rows = yield* ask(
+    `SELECT ${dialect.text('e.cover')} AS cover, ${dialect.text('e.epoch')} AS epoch, ${dialect.text('s.name')} AS session,
+       ${recordColumns(context)} FROM epochs e JOIN sessions s ON s.id = e.session JOIN records r ON r.id = e.record
+     WHERE e.tenant = ${TENANT} AND e.cover IN (${dialect.each}) ORDER BY e.record`,
+    tenant,
+    JSON.stringify(covers),
+  )
+  if (rows.length === 0) return []
+  const order = new Map(covers.map((cover, i) => [cover, i]))
+  const place = (row: Row): number => order.get(text(row, 'cover')) ?? 0
+  const first = firstOf(
+    rows.toSorted((a, b) => place(a) - place(b)),
+    'epoch',
+  )
+  const undos = yield* ask(
+    `SELECT ${dialect.text('u.epoch')} AS epoch, ${dialect.text('s.name')} AS session
+     FROM undos u JOIN sessions s ON s.id = u.session WHERE u.tenant = ${TENANT} AND u.epoch IN (${dialect.each})`,
+    tenant,
+    JSON.stringify([...first.keys()]),
+  )
+  return [...first].flatMap(([id, row]) => {
+    const session = text(row, 'session')
+    const epoch = recordOf(context, tenant, row, session)
+    if (epoch?.type !== 'epoch') return []
+    const undone = undos.filter((undo) => text(undo, 'epoch') === id).map((undo) => text(undo, 'session'))
+    return [{ session, epoch, undoneIn: [...new Set(undone)].sort(byName) }]
+  })
+}
+
+function firstOf(rows: readonly Row[], column: string): ReadonlyMap<string, Row> {
+  const first = new Map<string, Row>()
+  for (const row of rows) if (!first.has(text(row, column))) first.set(text(row, column), row)
+  return first
+}
+
+/** Runs inside a transaction. The lock on (tenant, cover) keeps other processes from looking before this one is done. */
+export function* claimEpoch(context: Context, tenant: string, session: string, epoch: Epoch): Job<FoundEpoch> {
+  const { dialect, seal } = context
+  const blind = (key: string): string => seal.blind(tenant, key)
+  const [cover, id] = [blind(epoch.cover), blind(epoch.id)]
+  if (dialect.lock !== undefined) yield* dialect.lock(`plimsoll claim ${yield* ensureTenant(tenant)} ${cover}`)
+  const [row] = yield* ask(
+    // Only epochs after the one that is replaced compete; a copy of that one in a later session is no newer.
+    `SELECT ${dialect.text('epoch')} AS winner FROM epochs e WHERE tenant = ${TENANT} AND cover = ? AND (epoch = ? OR NOT EXISTS
+       (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
+       AND (SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = e.epoch) >
+         COALESCE((SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = ?), -1)
+     ORDER BY e.epoch = ?, record LIMIT 1`,
+    tenant,
+    cover,
+    id,
+    blind(epoch.replaces ?? ''),
+    id,
+  )
+  const winner = text(row, 'winner')
+  const all = row === undefined ? [] : yield* findEpochs(context, tenant, [epoch.cover])
+  const found = all.find((one) => blind(one.epoch.id) === winner)
+  // Where the winner's record is damaged the claim goes through too, so that the session does not wait for bytes that cannot be read.
+  if (found === undefined) {
+    yield* append(context, tenant, session, [epoch])
+    return { session, epoch, undoneIn: [] }
+  }
+  const holds = yield* ask(
+    `SELECT 1 AS holds FROM epochs e JOIN sessions s ON s.id = e.session
+     WHERE e.tenant = ${TENANT} AND e.cover = ? AND e.epoch = ? AND s.name = ? LIMIT 1`,
+    tenant,
+    cover,
+    winner,
+    session,
+  )
+  if (holds.length === 0) yield* append(context, tenant, session, [found.epoch])
+  return found
+}
+
+export function* findEdits(context: Context, tenant: string, keys: readonly string[]): Job<FirstSendEdit[]> {
+  const { dialect, seal } = context
+  const blind = [...new Set(keys)].map((key) => seal.blind(tenant, key))
+  const rows = yield* ask(
+    `SELECT ${dialect.text('e.key')} AS key, ${recordColumns(context)}, ${dialect.text('s.name')} AS session
+     FROM ${dialect.firstEdits} e JOIN records r ON r.id = e.record JOIN sessions s ON s.id = e.session
+     WHERE e.tenant = ${TENANT} AND e.key IN (${dialect.each}) ORDER BY e.record`,
+    tenant,
+    JSON.stringify(blind),
+  )
+  const first = firstOf(rows, 'key')
+  return blind.flatMap((key) => {
+    const row = first.get(key)
+    const record = row === undefined ? undefined : recordOf(context, tenant, row, text(row, 'session'))
+    return record?.type === 'edit' ? [record] : []
+  })
+}
+
+export function* seen(
+  { dialect, seal }: Context,
+  tenant: string,
+  identities: readonly string[],
+  session?: string,
+): Job<ReadonlySet<string>> {
+  const blind = identities.map((identity) => seal.blind(tenant, identity))
+  const within = session === undefined ? null : (yield* headOf(tenant, session)).id
+  const rows = yield* ask(
+    `SELECT DISTINCT ${dialect.text('i.identity')} AS identity FROM items i WHERE i.tenant = ${TENANT}
+     AND i.identity IN (${dialect.each}) AND (CAST(? AS BIGINT) IS NULL OR i.session = ?)`,
+    tenant,
+    JSON.stringify(blind),
+    within,
+    within,
+  )
+  const held = new Set(rows.map((row) => text(row, 'identity')))
+  return new Set(identities.filter((_, i) => held.has(blind[i]!)))
+}
+
+// Newest records looked at per word once no record holds all words; enough for a rare word to be found among common ones.
+const PER_WORD = 50
+
+/** Records with every word first; when they are too few, the newest with any of them. */
+export function* search(
+  context: Context,
+  tenant: string,
+  query: string,
+  session: string | undefined,
+  limit: number,
+): Job<SearchHit[]> {
+  const { dialect } = context
+  const asked = queryWords(query)
+  if (asked.length === 0) return []
+  const number = yield* tenantId(tenant)
+  const within = session === undefined ? null : (yield* headOf(tenant, session)).id
+  const words = asked.map((word) => dialect.quote + wordKey(context, tenant, number, word) + dialect.quote)
+  const candidates = new Map<number, Candidate>()
+
+  function* look(match: string, count: number): Job<void> {
+    const { from, record, match: matches } = dialect.words
+    const rows = yield* ask(
+      `SELECT r.id, ${recordColumns(context)}, ${dialect.text('s.name')} AS session
+       FROM ${from} JOIN records r ON r.id = ${record} JOIN sessions s ON s.id = r.session
+       WHERE ${matches} AND (CAST(? AS BIGINT) IS NULL OR r.session = ?) ORDER BY ${record} DESC LIMIT ?`,
+      match,
+      within,
+      within,
+      count,
+    )
+    for (const row of rows) {
+      const id = int(row, 'id')
+      if (candidates.has(id)) continue
+      const place = { session: text(row, 'session'), version: int(row, 'version') }
+      const found = recordOf(context, tenant, row, place.session)
+      if (found?.type === 'item-seen') candidates.set(id, { ...place, at: found.at, text: found.text })
+    }
+  }
+
+  yield* look(words.join(dialect.words.and), limit)
+  if (candidates.size < limit && words.length > 1) for (const word of words) yield* look(word, PER_WORD)
+  return rankCandidates([...candidates.values()], asked, limit)
+}
