@@ -2,7 +2,6 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { type LogRecord, RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
 import { sha256Text } from '../crypto/sha256.ts'
-import { quotedTextOf } from '../../ports/quoted-texts.ts'
 import type { StoreProblem } from '../../ports/store-maintenance.ts'
 
 /** What a record adds to the lookup indexes. The drivers index exactly this and nothing else. */
@@ -55,7 +54,7 @@ export function encodeRecord(record: LogRecord): string {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
   if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
   const { fragment } = record
-  const quoted = quotedTextOf(record)
+  const quoted = JSON.stringify(record.text)
   const at = fragment.indexOf(quoted)
   if (at < 0) return JSON.stringify(record)
   const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]

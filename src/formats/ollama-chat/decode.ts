@@ -1,9 +1,9 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf, textOf } from '../../core/values.ts'
-import { member, rawText } from '../json/json-index.ts'
+import { member } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
-import { badInput, objectsIn, placedItem } from '../kit/reading.ts'
+import { badInput, placedItem, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'ollama-chat'
 
@@ -99,25 +99,18 @@ function resultOf(message: Fields, { toolNames }: Reader): ItemCore {
   return { kind: 'result', text: textOf(message['content']), callId, toolName }
 }
 
-function rawAt({ text, root }: Reader, message: number, part: ItemPosition['part']): string {
-  return rawText(text, nodeAt(root, { message, part, index: 0 }))
+function rawAt({ root }: Reader, message: number, part: ItemPosition['part']): string {
+  return nodeAt(root, { message, part, index: 0 }).raw
 }
 
-function rawArguments({ text, root }: Reader, message: number, index: number): string {
+function rawArguments({ root }: Reader, message: number, index: number): string {
   const call = nodeAt(root, { message, part: 'tool_calls', index })
   const input = member(member(call, 'function'), 'arguments')
-  return input === undefined ? '' : rawText(text, input)
+  return input === undefined ? '' : input.raw
 }
 
-function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
-  const { tools } = body
-  if (tools === undefined || tools === null) return []
-  if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
-  const nodes = member(root, 'tools')!.items!
-  return objectsIn(tools, FORMAT, 'tools').map((tool, i) => ({
-    name: toolNameOf(tool),
-    text: rawText(text, nodes[i]!),
-  }))
+function readTools({ root }: Reader): ToolDeclaration[] {
+  return toolsUnder(root, 'tools', FORMAT, (tool) => ({ name: toolNameOf(tool) }))
 }
 
 export const toolNameOf = (tool: unknown): string => textOf(recordOf(recordOf(tool)?.['function'])?.['name'])

@@ -2,7 +2,7 @@ import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
-import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
+import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import { encoder, type Envelope, instructionInMessages, type Members, type Source } from '../kit/body.ts'
 import { objectJson, sealedError } from '../kit/editing.ts'
 import { body, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
@@ -12,7 +12,8 @@ export const written = encoder<ItemPosition>({
   body,
   writeForeign: writeOllamaChat,
   envelope,
-  inserted: (item) => `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${jsonTextOf(item)}}`,
+  inserted: (item) =>
+    `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`,
   within,
 })
 
@@ -67,7 +68,7 @@ function within({ text, root, itemsOf }: Source, node: JsonNode, kept: readonly 
     if (item.kind === 'call') splices.push(callSplice(nodeAt(root, place), item.text))
     // A picture cannot become text where it stands: its words go behind those of the message.
     else if (place.part === 'images') said.push(item.text)
-    else changes.set(place.part === 'message' ? 'content' : place.part, jsonTextOf(item))
+    else changes.set(place.part === 'message' ? 'content' : place.part, JSON.stringify(item.text))
   }
   if (said.length > 0) changes.set('content', JSON.stringify([...wordsOf(node, kept), ...said].join('\n\n')))
   splices.push(

@@ -1,5 +1,6 @@
 import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
+import { jsonLines } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { bearer, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
@@ -7,7 +8,7 @@ import { body, FORMAT } from './decode.ts'
 import { written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
 import { steps } from './steps.ts'
-import { jsonLines, readResponse, stream } from './stream.ts'
+import { readResponse, stream } from './stream.ts'
 import { chat, declare } from './write.ts'
 
 const traits: WireTraits = {

@@ -1,10 +1,18 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import type { Writable } from '../../util/writable.ts'
-import { type JsonNode, member, rawText } from '../json/json-index.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
-import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl, type ToolNames } from '../kit/reading.ts'
+import {
+  arrayOf,
+  badInput,
+  mediaTypeOf,
+  objectsIn,
+  placedItem,
+  readUrl,
+  toolsUnder,
+  type ToolNames,
+} from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
@@ -105,13 +113,15 @@ export function readCall(call: Fields, rawArguments: () => string): ItemCore {
   const body = recordOf(call['function']) ?? recordOf(call['custom'])
   if (body === undefined) return { kind: 'call', text: '', callId: stringOf(call['id']) }
   const text = stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments()
-  const [callId, toolName] = [stringOf(call['id']), stringOf(body['name'])]
-  const core: Writable<ItemCore> = { kind: 'call', text }
-  if (callId !== undefined) core.callId = callId
-  if (toolName !== undefined) core.toolName = toolName
   // Google's OpenAI-compatible endpoint signs the call itself.
-  if (recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature'] !== undefined) core.sealed = true
-  return core
+  const signature = recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature']
+  return {
+    kind: 'call',
+    text,
+    callId: stringOf(call['id']),
+    toolName: stringOf(body['name']),
+    sealed: signature === undefined ? undefined : true,
+  }
 }
 
 /** The reasoning of an assistant message, wherever the vendor keeps it. */
@@ -184,7 +194,7 @@ const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && 
 const item = (at: number, role: Role, core: ItemCore, place: ItemPosition): Item =>
   placedItem(FORMAT, place, at, role, core)
 
-const rawAt = ({ text, root }: Reader, place: ItemPosition): string => rawText(text, nodeAt(root, place))
+const rawAt = ({ root }: Reader, place: ItemPosition): string => nodeAt(root, place).raw
 
 function readContent(reader: Reader, message: Fields, index: number, role: Role, found: Found[]): void {
   const content = message['content']
@@ -224,45 +234,32 @@ function readAnswerFields(reader: Reader, message: Fields, index: number, found:
   if (!Array.isArray(calls)) throw badInput(FORMAT, path, 'an array')
   for (const [at, call] of objectsIn(calls, FORMAT, path).entries()) {
     const place: ItemPosition = { message: index, shape: 'call', keys: [], index: at }
-    const core = readCall(call, () => rawArguments(reader, member(nodeAt(reader.root, place), 'function')))
+    const core = readCall(call, () => rawArguments(member(nodeAt(reader.root, place), 'function')))
     if (core.callId !== undefined && core.toolName !== undefined) reader.toolNames.set(core.callId, core.toolName)
     found.push({ core, place })
   }
   const legacy = recordOf(message['function_call'])
   if (legacy !== undefined) {
     const place = field('function_call')
-    found.push({ core: readCall({ function: legacy }, () => rawArguments(reader, nodeAt(reader.root, place))), place })
+    found.push({ core: readCall({ function: legacy }, () => rawArguments(nodeAt(reader.root, place))), place })
   }
 }
 
-function rawArguments({ text }: Reader, call: JsonNode | undefined): string {
-  const input = member(call, 'arguments')
-  return input === undefined ? '' : rawText(text, input)
-}
+const rawArguments = (call: JsonNode | undefined): string => member(call, 'arguments')?.raw ?? ''
 
 function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCore {
   const callId = stringOf(message['tool_call_id'])
   const toolName = toolNames.get(callId ?? '') ?? stringOf(message['name'])
-  const { text, media } = readResultContent(message['content'])
-  const core: Writable<ItemCore> = { kind: 'result', text }
-  if (media !== undefined) core.media = media
-  if (callId !== undefined) core.callId = callId
-  if (toolName !== undefined) core.toolName = toolName
-  return core
+  return { kind: 'result', ...readResultContent(message['content']), callId, toolName }
 }
 
-function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
-  return ['tools', 'functions'].flatMap((key) => {
-    const tools = body[key]
-    if (tools === undefined || tools === null) return []
-    if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')
-    const nodes = member(root, key)!.items!
-    return objectsIn(tools, FORMAT, key).map((tool, i) => ({
+function readTools({ root }: Reader): ToolDeclaration[] {
+  return ['tools', 'functions'].flatMap((key) =>
+    toolsUnder(root, key, FORMAT, (tool) => ({
       name: toolNameOf(tool),
-      text: rawText(text, nodes[i]!),
       readAs: (tool['type'] ?? 'function') === 'function' ? declaredAs(tool) : undefined,
-    }))
-  })
+    })),
+  )
 }
 
 /** The name that a declaration goes by: a function's, a custom tool's, or the type of a tool that the vendor runs. */

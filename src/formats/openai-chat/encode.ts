@@ -1,8 +1,8 @@
 import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
-import { type JsonNode, member, rawText } from '../json/json-index.ts'
-import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
+import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import {
   encoder,
   type Envelope,
@@ -107,7 +107,7 @@ function merge(role: string, messages: readonly RawMessage[]): string | undefine
 }
 
 function inserted(item: Item, mark: CacheMark | undefined): string {
-  const text = jsonTextOf(item)
+  const text = JSON.stringify(item.text)
   const content = mark === undefined ? text : `[{"type":"text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
@@ -172,10 +172,10 @@ function isField(item: Item, key: string): boolean {
 }
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplices({ text, root }: Source, item: Item, changes: Members, mark: CacheMark | undefined): Splice[] {
+function editSplices({ root }: Source, item: Item, changes: Members, mark: CacheMark | undefined): Splice[] {
   const place = positionOf(item)!
   const node = nodeAt(root, place)
-  const json = jsonTextOf(item)
+  const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'message') {
     if (item.kind === 'opaque') throw sealedError(item)
@@ -190,7 +190,7 @@ function editSplices({ text, root }: Source, item: Item, changes: Members, mark:
   if (isReplaced(item)) {
     const marks = MARK_KEYS.flatMap((key) => {
       const own = member(node, key)
-      return own === undefined ? [] : [markJson({ key, json: rawText(text, own) })]
+      return own === undefined ? [] : [markJson({ key, json: own.raw })]
     })
     const part = `{"type":"text","text":${json}${marks.join('')}${markJson(mark)}}`
     return [{ start: node.start, end: node.end, text: part }]
