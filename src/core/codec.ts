@@ -115,7 +115,9 @@ export interface ModelResponse {
 export interface StreamReducer {
   /** Takes one event. Unknown events and keep-alives are ignored. */
   push(event: StreamEvent): void
-  /** What has arrived so far; complete once `done` is true. */
+  /** What has arrived so far, as a whole answer of the wire says it; complete once `done` is true. */
+  body(): Fields
+  /** The same, read. */
   response(): ModelResponse
   readonly done: boolean
   /** An error event inside the stream, as the provider worded it. */

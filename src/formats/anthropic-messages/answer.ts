@@ -1,11 +1,11 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 import {
   argumentsOf,
   begun,
   errorTypeOf,
   piece,
-  plainErrorIn,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,

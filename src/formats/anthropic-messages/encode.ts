@@ -26,11 +26,11 @@ import {
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { body, nodeAt, type ItemPosition, positionOf } from './decode.ts'
-import { declare, writeAnthropicMessages } from './write.ts'
+import { declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeAnthropicMessages,
+  write,
   envelope,
   inserted,
   within: (source, message, kept, marks) =>

@@ -11,7 +11,7 @@ import { nativeBetas, placeCacheMarks, written } from './encode.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
 const traits: WireTraits = {
   promptFraming: 'messages',
@@ -107,7 +107,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers: [],

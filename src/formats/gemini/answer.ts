@@ -1,12 +1,12 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { FOREIGN_SIGNATURE } from './write.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 import {
   argumentsOf,
   begun,
   isCall,
   piece,
-  plainErrorIn,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,

@@ -20,11 +20,11 @@ import {
   textKeyOf,
   valueAt,
 } from './decode.ts'
-import { declareFunction, writeGemini } from './write.ts'
+import { declareFunction, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeGemini,
+  write,
   envelope,
   inserted: (item) =>
     `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${JSON.stringify(item.text)}}]}`,

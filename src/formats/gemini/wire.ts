@@ -9,7 +9,7 @@ import { written } from './encode.ts'
 import { checkGemini } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, keeper, write } from './write.ts'
 
 const traits: WireTraits = {
   promptFraming: 'contents',
@@ -70,7 +70,8 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
+  keeper,
   routes,
   endpoint,
   servers: [],

@@ -16,6 +16,7 @@ import {
   writeRestored,
 } from './editing.ts'
 import { badInput, objectsIn, type ToolNames, toolNamesIn } from './reading.ts'
+import { type Draft, draftOf } from './writing.ts'
 
 /** Where an item stands in a body: its message, and the element of it where it is one of several. */
 export interface Position {
@@ -210,7 +211,7 @@ type Marks = ReadonlyMap<string, CacheMark>
 export interface BodyWriting<P extends Position> {
   readonly body: Decoder<P>
   /** Writes a conversation of another wire. */
-  writeForeign(conversation: Conversation): Written
+  write(draft: Draft): Written
   envelope(changes: EnvelopeChanges, source: Source): Envelope
   /** A message that we insert. */
   inserted(item: Item, mark: CacheMark | undefined): string
@@ -244,7 +245,7 @@ export function encoder<P extends Position>(wire: BodyWriting<P>): Encoder {
 
   /** The changes to the envelope are then made in the wire's own way. */
   function foreign(conversation: Conversation): Written {
-    const written = wire.writeForeign(conversation)
+    const written = wire.write(draftOf(conversation))
     if (conversation.changes === undefined) return written
     // Tools of ours are among those that were written.
     const { addTools: _, ...changes } = conversation.changes

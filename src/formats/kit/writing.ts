@@ -166,7 +166,7 @@ function withPairedIds(items: readonly Item[], lose: Draft['lose']): Item[] {
   })
 }
 
-function groupByRole(items: readonly Item[]): DraftTurn[] {
+export function groupByRole(items: readonly Item[]): DraftTurn[] {
   const turns: { role: DraftTurn['role']; items: Item[] }[] = []
   for (const item of items) {
     const role = item.kind === 'result' ? 'tool' : item.kind === 'call' ? 'assistant' : item.role

@@ -1,13 +1,13 @@
 import type { StopReason, StreamEvent } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { recordOf, recordsIn, type Fields } from '../../core/values.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 import {
   argumentsOf,
   begun,
   isCall,
   joined,
   piece,
-  plainErrorIn,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,

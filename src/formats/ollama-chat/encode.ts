@@ -6,11 +6,11 @@ import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/s
 import { encoder, type Envelope, instructionInMessages, type Members, type Source } from '../kit/body.ts'
 import { objectJson, sealedError } from '../kit/editing.ts'
 import { body, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
-import { declare, writeOllamaChat } from './write.ts'
+import { declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeOllamaChat,
+  write,
   envelope,
   inserted: (item) =>
     `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${JSON.stringify(item.text)}}`,

@@ -1,8 +1,7 @@
-import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamReducer } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, listOf, recordOf, stringOf } from '../../core/values.ts'
-import { type MutableFields, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, knownUsage } from '../wire/wire.ts'
+import { amount, knownUsage, type MutableFields, Pieces, reducer } from '../kit/streams.ts'
 import { partsOf } from './decode.ts'
 
 /** The counts stand beside the message, in the last line of a stream. Nothing is said about what was cached. */
@@ -43,26 +42,17 @@ export function stream(): StreamReducer {
   const text = new Pieces()
   const calls: unknown[] = []
   let head: MutableFields = {}
-  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
-  const seen: { done: boolean; error?: unknown } = { done: false }
-  return Object.assign(seen, {
-    push({ data }: StreamEvent): void {
-      const event = parseEvent(data)
-      if (event === undefined) return
-      if (event['error'] !== undefined && event['error'] !== null) {
-        seen.error = event['error']
-        return
-      }
-      const message = recordOf(event['message']) ?? {}
-      text.add('content', message['content'])
-      text.add('thinking', message['thinking'])
-      // Calls come whole.
-      calls.push(...listOf(message['tool_calls']))
-      const { message: _, ...rest } = event
-      head = { ...head, ...rest }
-      if (event['done'] === true) seen.done = true
-    },
-    response: (): ModelResponse =>
-      readResponse({ ...head, message: { ...text.under(''), tool_calls: calls.length > 0 ? calls : undefined } }),
+  const body = (): Fields => ({
+    ...head,
+    message: { ...text.under(''), tool_calls: calls.length > 0 ? calls : undefined },
+  })
+  return reducer(readResponse, body, ({ message, ...rest }, seen) => {
+    const said = recordOf(message) ?? {}
+    text.add('content', said['content'])
+    text.add('thinking', said['thinking'])
+    // Calls come whole.
+    calls.push(...listOf(said['tool_calls']))
+    head = { ...head, ...rest }
+    if (rest['done'] === true) seen.done = true
   })
 }

@@ -9,7 +9,7 @@ import { written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
 const traits: WireTraits = {
   promptFraming: 'messages',
@@ -56,7 +56,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers: [],

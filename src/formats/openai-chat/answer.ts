@@ -1,13 +1,13 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { SSE_DONE } from '../framing.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 import {
   begun,
   errorTypeOf,
   isCall,
   joined,
   piece,
-  plainErrorIn,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,

@@ -24,11 +24,11 @@ import {
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { body, MARK_KEYS, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
-import { capKey, declare, writeOpenaiChat } from './write.ts'
+import { capKey, declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeOpenaiChat,
+  write,
   envelope,
   inserted,
   within,

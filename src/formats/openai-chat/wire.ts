@@ -8,7 +8,7 @@ import { written } from './encode.ts'
 import { checkOpenAiChat } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
 const traits: WireTraits = {
   promptFraming: 'messages',
@@ -104,7 +104,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers,

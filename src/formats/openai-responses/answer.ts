@@ -1,10 +1,10 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 import {
   begun,
   isCall,
   piece,
-  plainErrorIn,
   type AnswerEnd,
   type AnswerHead,
   type AnswerPart,

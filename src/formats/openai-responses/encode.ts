@@ -19,11 +19,11 @@ import {
 import { type CacheMark, groupByMessage, markJson, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { body, nodeAt, type ItemPosition, positionOf, toolNameOf, typeOf } from './decode.ts'
-import { declare, writeOpenaiResponses } from './write.ts'
+import { declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeOpenaiResponses,
+  write,
   envelope,
   inserted: writeMessage,
   within: (source, message, kept, marks) =>

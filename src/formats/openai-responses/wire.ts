@@ -9,7 +9,7 @@ import { held, written } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
 /** Servers of the same wire answer 400 to a member that they do not know. */
 const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|services\.ai\.azure\.com)(?:[:/]|$)/i
@@ -50,7 +50,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers: [],

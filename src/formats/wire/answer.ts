@@ -81,12 +81,6 @@ export const begun = (key: string, id: unknown, name: unknown, text = ''): Answe
   },
 ]
 
-/** The error of a body that has one under `error`, or is one. */
-export function plainErrorIn(body: Fields): unknown {
-  if (typeof body['error'] === 'string' || isRecord(body['error'])) return body['error']
-  return body['object'] === 'error' || body['type'] === 'error' ? body : undefined
-}
-
 /** The word for a status in the errors of most vendors. */
 export function errorTypeOf(status: number): string {
   if (status === 413) return 'request_too_large'

@@ -26,16 +26,66 @@ export type Passed = 'same' | StreamEvent
 /** Which tools are ours. */
 export type IsOurs = (name: string) => boolean
 
-/** One visible stream, made of one or more answers of the upstream. */
-export interface VisibleStream {
-  /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
-  push(event: StreamEvent): readonly Passed[]
-  /** The parts of the current answer, ours included, as they stand in a history. */
-  parts(): readonly Fields[]
+/** One visible stream, made of one or more answers of the upstream: each wire says what of an event its client gets. */
+export abstract class VisibleStream {
+  /** Answers of the upstream before the one at hand. */
+  protected answers = 0
+  /** The answer at hand calls one of our tools, so its end may not be the end. */
+  protected hidesCalls = false
+  readonly #callOf: (part: Fields) => HiddenCall | undefined
+  #held: StreamEvent[] = []
+
+  constructor(wire: Pick<HiddenWire, 'callOf'>, isOurs: IsOurs) {
+    this.#callOf = (part) => wire.callOf(part, isOurs)
+  }
+
+  /** What the client gets for this event now. The end of an answer with calls of ours is held back. */
+  push(event: StreamEvent): readonly Passed[] {
+    return this.take(event, parseEvent(event.data))
+  }
+
   /** The events that end the visible answer, where they were held back. */
-  close(): readonly Passed[]
+  close(): readonly Passed[] {
+    return this.#held.map((event) => this.ending(event, parseEvent(event.data)))
+  }
+
   /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
-  next(): readonly Passed[]
+  next(): readonly Passed[] {
+    const said = this.#held.flatMap((event) => this.saidAtTheEnd(event, parseEvent(event.data)))
+    this.answers++
+    this.hidesCalls = false
+    this.#held = []
+    this.startOver()
+    return said
+  }
+
+  /** Notes whether a part of the answer calls one of our tools. */
+  protected isHidden(part: Fields): boolean {
+    const isOurs = this.#callOf(part) !== undefined
+    if (isOurs) this.hidesCalls = true
+    return isOurs
+  }
+
+  /** An event that ends the answer: it waits where calls of ours stand in it. */
+  protected end(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+    if (!this.hidesCalls) return [this.ending(event, data)]
+    this.#held.push(event)
+    return []
+  }
+
+  protected abstract take(event: StreamEvent, data: Fields | undefined): readonly Passed[]
+
+  /** The end as the client gets it. */
+  protected ending(event: StreamEvent, _data: Fields | undefined): Passed {
+    return event
+  }
+
+  protected saidAtTheEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
+    return []
+  }
+
+  /** Forgets the answer at hand. */
+  protected startOver(): void {}
 }
 
 /**
@@ -71,8 +121,6 @@ export function byToolChoice(fields: Fields): Admission {
   const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
   return isLimited || choice?.mode === 'none' || choice?.name !== undefined ? 'closed' : 'open'
 }
-
-export const parseData = ({ data }: StreamEvent): Fields | undefined => parseEvent(data)
 
 export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
   event: original.event,
