@@ -109,7 +109,8 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
     // What was added may be another list that counts in the place of the one before.
     if (kept > 0 && wire.listPath(body).length !== path.length) return decode(text)
     const messages = messagesIn(body, kept)
-    const headCount = countOfHead(wire, messages)
+    const firstOther = messages.findIndex((message) => wire.isHead?.(message) !== true)
+    const headCount = firstOther < 0 ? messages.length : firstOther
     const itemsOf: (readonly Item[])[] = known?.itemsOf.slice(0, kept) ?? []
     const reader: Reader = { root, toolNames: toolNamesIn(itemsOf) }
     for (let i = kept; i < messages.length; i++) itemsOf.push(wire.readMessage(reader, messages[i]!, i))
@@ -163,12 +164,6 @@ function listedMessages<P extends Position>(wire: BodyReading<P>, body: Fields, 
   const list = body[key]
   if (!Array.isArray(list)) throw badInput(wire.format, key, 'an array')
   return objectsIn(list, wire.format, key, from)
-}
-
-function countOfHead<P extends Position>({ isHead }: BodyReading<P>, messages: readonly Fields[]): number {
-  if (isHead === undefined) return 0
-  const firstOther = messages.findIndex((message) => !isHead(message))
-  return firstOther < 0 ? messages.length : firstOther
 }
 
 /** One element of a list. Some servers also take a single object where a list is meant. */

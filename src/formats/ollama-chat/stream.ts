@@ -1,8 +1,10 @@
 import type { ModelResponse, StopReason, StreamReducer } from '../../core/codec.ts'
+import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, listOf, recordOf, stringOf } from '../../core/values.ts'
 import { amount, knownUsage, type MutableFields, Pieces, reducer } from '../kit/streams.ts'
-import { partsOf } from './decode.ts'
+import { readAnswer } from '../openai-chat/stream.ts'
+import { REASONING_KEYS } from './decode.ts'
 
 /** The counts stand beside the message, in the last line of a stream. Nothing is said about what was cached. */
 const readUsage = (fields: Fields): Usage => ({
@@ -23,10 +25,12 @@ const STOPS: Readonly<Record<string, StopReason>> = {
 export function readResponse(body: unknown): ModelResponse {
   const response = recordOf(body) ?? {}
   const message = recordOf(response['message']) ?? {}
-  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : []
-  const items = partsOf(message, 'assistant', (at) =>
-    JSON.stringify(recordOf(recordOf(calls[at])?.['function'])?.['arguments'] ?? {}),
-  ).map(({ core }, at) => ({ id: `r.${at}`, role: 'assistant' as const, message: 0, ...core }))
+  const items = readAnswer(message, REASONING_KEYS).map((core, at): Item => ({
+    id: `r.${at}`,
+    role: 'assistant',
+    message: 0,
+    ...core,
+  }))
   const stop = STOPS[stringOf(response['done_reason']) ?? ''] ?? (response['error'] === undefined ? 'unknown' : 'error')
   return {
     items,

@@ -2,7 +2,7 @@ import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { jsonLines } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
-import { bearer, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
+import { bearer, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { body, FORMAT } from './decode.ts'
 import { written } from './encode.ts'
@@ -11,14 +11,7 @@ import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
 import { declare, write } from './write.ts'
 
-const traits: WireTraits = {
-  promptFraming: 'messages',
-  windowHoldsAnswer: true,
-  // Templates leave the thinking of earlier turns out by themselves.
-  staleThinkingHeaders: {},
-  keepsAnswers: false,
-  compactsHistory: () => false,
-}
+const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
 
 const endpoint: Endpoint = {
   name: 'ollama',

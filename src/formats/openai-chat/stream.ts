@@ -4,7 +4,7 @@ import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { amount, inOrder, knownUsage, type MutableFields, nested, Pieces, reducer } from '../kit/streams.ts'
-import { type ItemCore, readCall, readPart, readReasoning } from './decode.ts'
+import { type ItemCore, readCall, readPart, readReasoning, REASONING_KEYS } from './decode.ts'
 
 /** The cached count is inside the prompt count. */
 function readUsage(fields: Fields): Usage {
@@ -35,7 +35,12 @@ export function readResponse(body: unknown): ModelResponse {
   const response = recordOf(body) ?? {}
   const choice = recordOf(arrayOf(response['choices'])?.[0]) ?? {}
   const message = recordOf(choice['message']) ?? {}
-  const items = readAnswer(message).map((core, at): Item => ({ id: `r.${at}`, role: 'assistant', message: 0, ...core }))
+  const items = readAnswer(message, REASONING_KEYS).map((core, at): Item => ({
+    id: `r.${at}`,
+    role: 'assistant',
+    message: 0,
+    ...core,
+  }))
   const finish = stringOf(choice['finish_reason']) ?? ''
   const stop = stringOf(message['refusal']) ? 'refusal' : (STOPS[finish] ?? 'unknown')
   return {
@@ -58,8 +63,9 @@ const ranHostedTools = (response: Fields, message: Fields): boolean =>
 const MESSAGE_SOURCES = ['annotations', 'executed_tools'] as const
 const RESPONSE_SOURCES = ['citations', 'search_results'] as const
 
-function readAnswer(message: Readonly<Record<string, unknown>>): ItemCore[] {
-  const reasoning = readReasoning(message)
+/** What the message of an answer holds, in the order in which a model reads it. */
+export function readAnswer(message: Fields, reasoningKeys: readonly string[]): ItemCore[] {
+  const reasoning = readReasoning(message, reasoningKeys)
   const content = message['content']
   const cores: ItemCore[] = []
   if (reasoning !== undefined) {

@@ -23,8 +23,6 @@ const traits: WireTraits = {
   compactsHistory: (endpoint) => endpoint === undefined || COMPACTING.test(endpoint),
 }
 
-/** The vendor is the same on both of its wires. */
-
 const routes: Routes = {
   match(pathname) {
     if (pathname.endsWith('/responses/input_tokens')) return { action: 'count' }

@@ -1,6 +1,7 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 
 /** A part of an answer in words that every wire has. `text` is what was said, thought, or the arguments of a call as JSON. */
 export interface AnswerPart {
@@ -64,6 +65,13 @@ export interface AnswerWriter {
   grow(head: AnswerHead, part: AnswerPart, index: number, piece: string): readonly StreamEvent[]
   close(head: AnswerHead, part: AnswerPart, index: number): readonly StreamEvent[]
   end(head: AnswerHead, end: AnswerEnd): readonly StreamEvent[]
+}
+
+/** What most wires do alike: errors travel as they are, and usage is always told. */
+export const PLAIN_ANSWERS: Pick<Answers, 'errorIn' | 'errorEvent' | 'wantsUsage'> = {
+  errorIn: plainErrorIn,
+  errorEvent: (error) => ({ data: JSON.stringify(error) }),
+  wantsUsage: () => true,
 }
 
 /** A piece of text; nothing for what is none. */

@@ -1,7 +1,7 @@
-import { isRecord, type Fields } from '../../core/values.ts'
+import { type Fields, isRecord, recordOf, stringOf } from '../../core/values.ts'
 import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/streams.ts'
-import { readToolChoice } from '../kit/writing.ts'
+import { arrayOf } from '../kit/reading.ts'
 
 /** A call of one of our own tools, read off an answer. */
 export interface HiddenCall {
@@ -32,11 +32,13 @@ export abstract class VisibleStream {
   protected answers = 0
   /** The answer at hand calls one of our tools, so its end may not be the end. */
   protected hidesCalls = false
-  readonly #callOf: (part: Fields) => HiddenCall | undefined
+  readonly #wire: Pick<HiddenWire, 'callOf'>
+  readonly #isOurs: IsOurs
   #held: StreamEvent[] = []
 
   constructor(wire: Pick<HiddenWire, 'callOf'>, isOurs: IsOurs) {
-    this.#callOf = (part) => wire.callOf(part, isOurs)
+    this.#wire = wire
+    this.#isOurs = isOurs
   }
 
   /** What the client gets for this event now. The end of an answer with calls of ours is held back. */
@@ -61,9 +63,9 @@ export abstract class VisibleStream {
 
   /** Notes whether a part of the answer calls one of our tools. */
   protected isHidden(part: Fields): boolean {
-    const isOurs = this.#callOf(part) !== undefined
-    if (isOurs) this.hidesCalls = true
-    return isOurs
+    const isHidden = this.#wire.callOf(part, this.#isOurs) !== undefined
+    if (isHidden) this.hidesCalls = true
+    return isHidden
   }
 
   /** An event that ends the answer: it waits where calls of ours stand in it. */
@@ -113,6 +115,45 @@ export interface HiddenWire {
   /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
   assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
   stream(isOurs: IsOurs): VisibleStream
+}
+
+/** Which tools the model may or must call, in words that every wire has. */
+export interface ToolChoice {
+  readonly mode: 'auto' | 'none' | 'required'
+  /** The one tool that must be called. */
+  readonly name?: string
+  /** At most one call at a time. */
+  readonly single?: true
+}
+
+const MODES: Readonly<Record<string, ToolChoice['mode']>> = {
+  auto: 'auto',
+  none: 'none',
+  required: 'required',
+  any: 'required',
+  validated: 'auto',
+}
+
+/** Reads the choice of whatever wire; undefined when the body makes none. */
+export function readToolChoice(request: Fields): ToolChoice | undefined {
+  const choice = request['tool_choice']
+  const config = recordOf(request['toolConfig'] ?? request['tool_config'])
+  const calling = recordOf(config?.['functionCallingConfig'] ?? config?.['function_calling_config'])
+  const fields = recordOf(choice)
+  const mode =
+    MODES[(stringOf(choice) ?? stringOf(fields?.['type']) ?? stringOf(calling?.['mode']) ?? '').toLowerCase()]
+  const allowed = arrayOf(calling?.['allowedFunctionNames'] ?? calling?.['allowed_function_names'])
+  const name =
+    stringOf(recordOf(fields?.['function'])?.['name']) ??
+    stringOf(fields?.['name']) ??
+    (allowed?.length === 1 ? stringOf(allowed[0]) : undefined)
+  const single = fields?.['disable_parallel_tool_use'] === true || request['parallel_tool_calls'] === false
+  if (mode === undefined && name === undefined && !single) return undefined
+  return {
+    mode: name === undefined ? (mode ?? 'auto') : 'required',
+    name,
+    single: single ? true : undefined,
+  }
 }
 
 /** By the choice that a request leaves the model, in whatever wire. */

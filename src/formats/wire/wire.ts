@@ -1,6 +1,7 @@
 import type { Codec } from '../../core/codec.ts'
 import type { NewTool } from '../../core/conversation.ts'
 import type { Fields } from '../../core/values.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
 import type { Framing } from '../framing.ts'
 import type { Answers } from './answer.ts'
 import type { Draft } from '../kit/writing.ts'
@@ -73,6 +74,13 @@ export function decodedPart(text: string): string {
   } catch {
     return text
   }
+}
+
+/** Most wires send the history again with each request and know no binding of thinking. */
+export const PLAIN_TRAITS: Pick<WireTraits, 'staleThinkingHeaders' | 'keepsAnswers' | 'compactsHistory'> = {
+  staleThinkingHeaders: {},
+  keepsAnswers: false,
+  compactsHistory: () => false,
 }
 
 /** Everything that is particular to one API format. Leaving a part out does not compile. */

@@ -325,7 +325,7 @@ export const durableCases: StoreCases = {
     assert.equal((await second.search(T, 'archive 49')).length > 0, true)
   },
   async 'agrees on one winner across handles'(store, _clock, subject) {
-    const handles = await Promise.all([store, subject.open(), subject.open()])
+    const handles = [store, await subject.open(), await subject.open()]
     for (let round = 0; round < 10; round++) {
       const claims = await Promise.all(
         handles.map((store, i) => store.claimEpoch(T, `s${i}`, epoch(`e${round}-${i}`, `c${round}`))),
