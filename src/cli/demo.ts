@@ -1,5 +1,5 @@
 import { DEMO_FORMAT, DEMO_WIRE } from '../formats/wires.ts'
-import type { Entry } from '../formats/wire/chat.ts'
+import { type Entry, writeChat } from '../formats/wire/chat.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { startProxy } from '../gateway/proxy.ts'
 import { call, say, type Script, startReferee } from '../testing/referee/index.ts'
@@ -128,11 +128,11 @@ export interface AgentTurn {
 
 /** A plain agent: it resends its whole history with every call and knows nothing about windows. */
 export async function* runAgent(baseUrl: string): AsyncGenerator<AgentTurn> {
-  const { chat, codec, endpoint, framing, routes } = DEMO_WIRE
+  const { codec, endpoint, framing, routes } = DEMO_WIRE
   const model = endpoint.model!
   const entries: Entry[] = [{ type: 'user', text: TASK }]
   for (let number = 1; ; number++) {
-    const body = chat.body({ model, maxOutputTokens: 1_024, system: SYSTEM, tools: TOOLS, entries }, endpoint)
+    const body = writeChat(DEMO_WIRE, { model, maxOutputTokens: 1_024, system: SYSTEM, tools: TOOLS, entries })
     const response = await fetch(baseUrl + routes.path(model, true), {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...endpoint.headers('demo') },

@@ -1,4 +1,4 @@
-import { type ClientProfile, type Hash, identityOf, type QuotedText } from './identity.ts'
+import { type ClientProfile, type Hash, identityOf } from './identity.ts'
 import type { Item } from './item.ts'
 
 /** One chained item: where it stands, what it is, and the hash of everything up to and including it. */
@@ -26,14 +26,13 @@ export function extendChain(
   from: number,
   hash: Hash,
   profile: ClientProfile,
-  quoted?: QuotedText,
 ): readonly Link[] {
   let chain = links.at(-1)?.chain ?? EMPTY_CHAIN
   const added: Link[] = []
   for (let index = from; index < items.length; index++) {
     const item = items[index]!
     if (item.kind === 'reasoning') continue
-    const identity = identityOf(item, hash, profile, quoted)
+    const identity = identityOf(item, hash, profile)
     if (identity === undefined) continue
     chain = hash(chain + identity)
     added.push({ index, identity, chain })

@@ -20,8 +20,6 @@ export interface Codec {
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
   encode(conversation: Conversation): {
     readonly text: string
-    /** Its length in UTF-8, where that is known without counting. */
-    readonly bytes?: number
     readonly losses: readonly Loss[]
     /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
     readonly splices?: readonly Splice[]
@@ -32,10 +30,8 @@ export interface Codec {
   readonly incremental?: IncrementalCodec
   /** For wires whose provider keeps answers: how the history that it holds is written out. */
   readonly held?: HeldHistory
-  /** The wire text that an item of this conversation was read from, exactly. Not for keeping: it keeps the whole request in memory. */
+  /** The wire text that an item of this conversation was read from, exactly. */
   fragment(conversation: Conversation, item: Item): string
-  /** An item's text as `JSON.stringify` writes it, where the request has it so. Not for keeping either. */
-  quoted(conversation: Conversation, item: Item): string | undefined
   /** The rules of the wire, run on a body. Empty means that the provider would take it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
   /**
@@ -89,8 +85,6 @@ export interface RuleOptions {
   readonly profile?: string
   /** Size of the body as it travels, for the wires that limit it. */
   readonly bytes?: number
-  /** Messages whose text was found to be well formed; the checker adds to them. Only for messages that are never changed. */
-  readonly wellFormed?: WeakSet<object>
 }
 
 /** A broken rule: its name, where in the body, and what would repair it. */
@@ -121,7 +115,9 @@ export interface ModelResponse {
 export interface StreamReducer {
   /** Takes one event. Unknown events and keep-alives are ignored. */
   push(event: StreamEvent): void
-  /** What has arrived so far; complete once `done` is true. */
+  /** What has arrived so far, as a whole answer of the wire says it; complete once `done` is true. */
+  body(): Fields
+  /** The same, read. */
   response(): ModelResponse
   readonly done: boolean
   /** An error event inside the stream, as the provider worded it. */

@@ -18,40 +18,19 @@ export const CLAUDE_CODE: ClientProfile = {
   volatile: [{ open: '<system-reminder>', close: '</system-reminder>' }],
 }
 
-/** An item's text as `JSON.stringify` writes it, where somebody has it so. */
-export type QuotedText = (item: Item) => string | undefined
-
 /**
  * What makes an item the same item when it is sent again: kind, role, call id, text and media, without cache marks, key
  * order or string-versus-block form. Undefined for an item that consists of volatile text only, unless it answers a call: a result stands
  * and falls with its call, whatever it says.
  */
-export function identityOf(
-  item: Item,
-  hash: Hash,
-  profile: ClientProfile = PLAIN_CLIENT,
-  quoted?: QuotedText,
-): string | undefined {
+export function identityOf(item: Item, hash: Hash, profile: ClientProfile = PLAIN_CLIENT): string | undefined {
   const stable = stripVolatile(item.text, profile)
   const text = isJson(item) ? canonicalJson(stable) : stable.trim()
   const isBound = item.kind === 'result' || item.media !== undefined
   if (text === '' && item.text.trim() !== '' && !isBound) return undefined
   const media = (item.media ?? []).map((part) => [part.type, part.mime ?? '', hash(part.data ?? part.reference ?? '')])
   const { kind, role, callId = '', toolName = '' } = item
-  const literal = stable !== item.text || isJson(item) ? undefined : quoted?.(item)
-  if (literal === undefined) return hash(JSON.stringify([kind, role, callId, toolName, text, media]))
-  // Written around the text: writing it again would cost more than all the rest.
-  const before = JSON.stringify([kind, role, callId, toolName])
-  return hash(`${before.slice(0, -1)},${trimmed(literal, item.text, text)},${JSON.stringify(media)}]`)
-}
-
-/** What `JSON.stringify` makes of a text without the white space around it, cut out of what it makes of the whole. */
-function trimmed(literal: string, whole: string, text: string): string {
-  if (text.length === whole.length) return literal
-  const start = whole.length - whole.trimStart().length
-  const before = JSON.stringify(whole.slice(0, start)).length - 1
-  const behind = JSON.stringify(whole.slice(start + text.length)).length - 1
-  return `"${literal.slice(before, -behind)}"`
+  return hash(JSON.stringify([kind, role, callId, toolName, text, media]))
 }
 
 /** Items whose text is a piece of JSON rather than prose. */

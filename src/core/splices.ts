@@ -32,10 +32,3 @@ export function spliceBytes(bytes: Uint8Array, splices: readonly Splice[]): Buff
   copy(bytes.length)
   return out
 }
-
-/** How many bytes longer it gets. */
-export const grownBy = (text: string, splices: readonly Splice[]): number =>
-  splices.reduce(
-    (sum, { start, end, text: own }) => sum + Buffer.byteLength(own) - Buffer.byteLength(text.slice(start, end)),
-    0,
-  )

@@ -93,3 +93,13 @@ export function refuseUnspoken(path: string, prefixes: readonly string[]): void 
     advice: `Use the provider’s own API, or Vertex or Azure, through ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
   })
 }
+
+/**
+ * Hosts of vendors, which refuse a prompt that is too long. Whatever else answers may be a server that drops the front of it without a word.
+ */
+const VENDOR_HOSTS =
+  /(?:^|\.)(?:openai\.com|anthropic\.com|claude\.ai|googleapis\.com|azure\.com|amazonaws\.com|aliyuncs\.com|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com|cohere\.com|cohere\.ai|together\.ai|together\.xyz|fireworks\.ai|cerebras\.ai|perplexity\.ai|moonshot\.(?:ai|cn)|z\.ai|bigmodel\.cn|minimax(?:i)?\.(?:io|com|chat)|nvidia\.com|githubcopilot\.com|github\.ai|sambanova\.ai|deepinfra\.com|baseten\.co|vercel\.sh)$/
+
+/** Whether a base URL is a vendor's. */
+export const isVendor = (endpoint: string): boolean =>
+  URL.canParse(endpoint) && VENDOR_HOSTS.test(new URL(endpoint).hostname)

@@ -1,122 +1,65 @@
 import type { StreamEvent } from '../core/codec.ts'
 
-/** Reads server-sent events from byte chunks cut anywhere. */
-export interface SseParser {
-  /** Events completed by this chunk. */
-  push(chunk: Uint8Array | string): StreamEvent[]
-  /** The event that was open when the stream ended, if it has data: some servers forget the last blank line. */
-  end(): StreamEvent[]
-}
-
-export interface SseParserOptions {
-  /** Longest event in characters; a server that never ends a line must not fill the memory. @default 64 Mi */
-  readonly maxEventChars?: number
-}
-
 /** The payload that ends an OpenAI-style stream. It is no JSON. */
 export const SSE_DONE = '[DONE]'
 
-/** @throws RangeError from `push` when an event grows past `maxEventChars`. */
-export function createSseParser(options: SseParserOptions = {}): SseParser {
-  const { maxEventChars = 64 * 1024 * 1024 } = options
-  // `ignoreBOM: false` takes a byte order mark off the front, as the standard asks.
-  const decoder = new TextDecoder('utf-8')
-  // The open line, in the pieces it arrived in: joining once per line keeps a line of many chunks linear.
-  let pieces: string[] = []
-  let eventName: string | undefined
-  let data: string[] = []
-  let size = 0
-  let afterCarriageReturn = false
-
-  const grow = (chars: number): void => {
-    size += chars
-    if (size > maxEventChars) throw new RangeError(`A server-sent event is longer than ${maxEventChars} characters.`)
-  }
-
-  const dispatch = (): StreamEvent | undefined => {
-    const event = data.length === 0 ? undefined : toEvent(eventName, data.join('\n'))
-    eventName = undefined
-    data = []
-    size = 0
-    return event
-  }
-
-  const takeLine = (line: string): StreamEvent | undefined => {
-    if (line === '') return dispatch()
-    // A comment; servers send them to keep a connection open.
-    if (line.startsWith(':')) return undefined
-    const colon = line.indexOf(':')
-    const field = colon === -1 ? line : line.slice(0, colon)
-    const start = line[colon + 1] === ' ' ? colon + 2 : colon + 1
-    const value = colon === -1 ? '' : line.slice(start)
-    if (field === 'data') data.push(value)
-    else if (field === 'event') eventName = value
-    return undefined
-  }
-
-  const takeText = (text: string): StreamEvent[] => {
-    const events: StreamEvent[] = []
-    let start = 0
-    for (let at = 0; at < text.length; at += 1) {
-      const code = text.charCodeAt(at)
-      if (code !== 10 && code !== 13) {
-        afterCarriageReturn = false
-        continue
-      }
-      // The LF of a CRLF, even when the pair was split between chunks.
-      if (code === 10 && afterCarriageReturn) {
-        afterCarriageReturn = false
-        start = at + 1
-        continue
-      }
-      afterCarriageReturn = code === 13
-      pieces.push(text.slice(start, at))
-      grow(at - start)
-      start = at + 1
-      const event = takeLine(pieces.length === 1 ? (pieces[0] ?? '') : pieces.join(''))
-      pieces = []
-      if (event !== undefined) events.push(event)
-    }
-    if (start < text.length) {
-      pieces.push(text.slice(start))
-      grow(text.length - start)
-    }
-    return events
-  }
-
-  return {
-    push: (chunk) => takeText(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })),
-    end() {
-      const events = takeText(decoder.decode())
-      const lastLine = pieces.join('')
-      pieces = []
-      const closing = lastLine === '' ? undefined : takeLine(lastLine)
-      const open = dispatch()
-      return [...events, ...(closing === undefined ? [] : [closing]), ...(open === undefined ? [] : [open])]
-    },
-  }
+/** One event with the exact text that it came in. */
+export interface Frame {
+  readonly raw: string
+  /** Undefined for comments and other frames without data. */
+  readonly event: StreamEvent | undefined
 }
 
-const toEvent = (event: string | undefined, data: string): StreamEvent =>
-  event === undefined || event === '' ? { data } : { event, data }
-
-/** One event as it travels. Data with line breaks becomes several `data:` lines, so reading it back gives the same text. */
-export function formatSseEvent(event: StreamEvent): string {
-  const name = event.event === undefined ? '' : `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
-  const lines = event.data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
-  return `${name}${lines.join('')}\n`
+/** Reads events from byte chunks cut anywhere. */
+export interface EventParser {
+  /** Events completed by this chunk. */
+  push(chunk: Uint8Array | string): StreamEvent[]
+  /** The event that was open when the stream ended, if it has data: some servers forget the last border. */
+  end(): StreamEvent[]
 }
 
-/** A comment line, which clients ignore. */
-export const formatSseComment = (text: string): string => `: ${text.replace(/[\r\n]/g, ' ')}\n\n`
+/** The same with the text of each, so that what passes unchanged passes byte for byte. */
+export interface FrameReader {
+  push(bytes: Uint8Array): Frame[]
+  end(): Frame[]
+}
+
+/** How the events of a stream travel. */
+export interface Framing {
+  /** What a stream of ours says that it is. */
+  readonly contentType: string
+  /** What a client says that it takes. */
+  readonly accept: string
+  isStream(contentType: string | undefined): boolean
+  parser(): EventParser
+  frames(): FrameReader
+  write(event: StreamEvent): string
+  /** Tells a client that the connection is alive; empty where the framing has no such thing. */
+  readonly keepAlive: string
+}
+
+/** What stands between two events, and what one says. */
+interface Cutting {
+  readonly border: RegExp
+  eventIn(raw: string): StreamEvent | undefined
+}
+
+/** A run of empty lines is one border: a server may send millions of them. The last line break may be half of a pair. */
+const EVENTS: Cutting = { border: /(?:\r\n|\n|\r(?!\n)){2,}/g, eventIn: sseEventIn }
+
+const LINES: Cutting = {
+  border: /\n/g,
+  eventIn(raw) {
+    const data = raw.trim()
+    return data === '' ? undefined : { data }
+  },
+}
 
 /** A server that never ends an event must not fill the memory: what is longer passes without being read, and so does the rest. */
 const MAX_EVENT_CHARS = 8 * 1024 * 1024
 
-/** Cuts a byte stream into events and keeps their text, so that what passes unchanged passes byte for byte. */
-function frameReader(): { push(bytes: Uint8Array): Frame[]; end(): Frame[] } {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  const parser = createSseParser()
+/** Cuts text into frames. `tooLong` may throw; else the rest passes unread. */
+function cutter({ border, eventIn }: Cutting, most: number, tooLong: () => void): (text: string) => Frame[] {
   /** The open event, in the pieces it came in: joined once, so that an event of many chunks stays linear. */
   let pieces: string[] = []
   let size = 0
@@ -130,80 +73,118 @@ function frameReader(): { push(bytes: Uint8Array): Frame[]; end(): Frame[] } {
     tail = ''
     return raw
   }
-  const take = (text: string): Frame[] => {
-    if (isBlind) return text === '' ? [] : [{ raw: text, event: undefined }]
+  const check = (length: number): void => {
+    if (length <= most) return
+    tooLong()
+    isBlind = true
+  }
+  return (text) => {
+    if (text === '') {
+      const raw = close('')
+      return raw === '' ? [] : [{ raw, event: isBlind ? undefined : eventIn(raw) }]
+    }
+    if (isBlind) return [{ raw: text, event: undefined }]
     const frames: Frame[] = []
-    // A run of empty lines is one border: a server may send millions of them.
-    const border = /(?:\r\n){2,}|\n{2,}|\r{2,}/g
     const held = tail.length
     const searched = tail + text
     let from = 0
-    for (let match = border.exec(searched); match !== null; match = border.exec(searched)) {
-      const to = border.lastIndex - held
+    for (const match of searched.matchAll(border)) {
+      const to = match.index + match[0].length - held
+      // The border was cut: its last line break came with this chunk.
+      if (to <= from) continue
+      check(size + to - from)
       const raw = close(text.slice(from, to))
-      frames.push({ raw, event: parser.push(raw)[0] })
+      frames.push({ raw, event: eventIn(raw) })
       from = to
     }
-    if (from < text.length) {
-      pieces.push(text.slice(from))
-      size += text.length - from
-      tail = (from === 0 ? searched : text.slice(from)).slice(-3)
-    }
-    if (size <= MAX_EVENT_CHARS) return frames
-    isBlind = true
-    return [...frames, { raw: close(''), event: undefined }]
+    if (from === text.length) return frames
+    pieces.push(text.slice(from))
+    size += text.length - from
+    tail = searched.slice(held + from).slice(-3)
+    check(size)
+    return isBlind ? [...frames, { raw: close(''), event: undefined }] : frames
   }
+}
+
+function frameReader(cutting: Cutting): FrameReader {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  const take = cutter(cutting, MAX_EVENT_CHARS, () => {})
+  const passed = (text: string): Frame[] => (text === '' ? [] : take(text))
   return {
-    push: (bytes) => take(decoder.decode(bytes, { stream: true })),
-    end() {
-      const frames = take(decoder.decode())
-      const raw = close('')
-      if (raw === '') return frames
-      const [event] = [...parser.push(raw), ...parser.end()]
-      return [...frames, { raw, event }]
-    },
+    push: (bytes) => passed(decoder.decode(bytes, { stream: true })),
+    end: () => [...passed(decoder.decode()), ...take('')],
   }
 }
 
-/** One event with the exact text that it came in. */
-export interface Frame {
-  readonly raw: string
-  /** Undefined for comments and other frames without data. */
-  readonly event: StreamEvent | undefined
+function eventParser(cutting: Cutting, maxEventChars: number): EventParser {
+  // A byte order mark at the front is taken off, as the standard asks.
+  const decoder = new TextDecoder('utf-8')
+  const take = cutter(cutting, maxEventChars, () => {
+    throw new RangeError(`An event of the stream is longer than ${maxEventChars} characters.`)
+  })
+  const events = (text: string): StreamEvent[] => (text === '' ? [] : take(text).flatMap(({ event }) => event ?? []))
+  return {
+    push: (chunk) => events(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })),
+    end: () => [...events(decoder.decode()), ...take('').flatMap(({ event }) => event ?? [])],
+  }
 }
 
-/** Reads events from byte chunks cut anywhere. */
-export interface EventParser {
-  /** Events completed by this chunk. */
-  push(chunk: Uint8Array | string): StreamEvent[]
-  /** The event that was open when the stream ended. */
-  end(): StreamEvent[]
+function sseEventIn(raw: string): StreamEvent | undefined {
+  let event: string | undefined
+  const data: string[] = []
+  for (const line of raw.split(/\r\n|\n|\r/)) {
+    const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line)!
+    if (field === 'data') data.push(value)
+    else if (field === 'event') event = value
+  }
+  if (data.length === 0) return undefined
+  return event === undefined || event === '' ? { data: data.join('\n') } : { event, data: data.join('\n') }
 }
 
-/** How the events of a stream travel. */
-export interface Framing {
-  /** What a stream of ours says that it is. */
-  readonly contentType: string
-  /** What a client says that it takes. */
-  readonly accept: string
-  isStream(contentType: string | undefined): boolean
-  parser(): EventParser
-  /** The same with the text that each event came in, so that what passes unchanged passes byte for byte. */
-  frames(): { push(bytes: Uint8Array): Frame[]; end(): Frame[] }
-  write(event: StreamEvent): string
-  /** Tells a client that the connection is alive; empty where the framing has no such thing. */
-  readonly keepAlive: string
+/** The longest event that is read of a stream of ours. */
+const MOST_READ = 64 * 1024 * 1024
+
+export interface SseParserOptions {
+  /** Longest event in characters; a server that never ends a line must not fill the memory. @default 64 Mi */
+  readonly maxEventChars?: number
 }
 
-const TYPE = 'text/event-stream'
+/** Server-sent events from byte chunks. @throws RangeError from `push` when an event grows past `maxEventChars`. */
+export const createSseParser = ({ maxEventChars = MOST_READ }: SseParserOptions = {}): EventParser =>
+  eventParser(EVENTS, maxEventChars)
+
+/** One event as it travels. Data with line breaks becomes several `data:` lines, so reading it back gives the same text. */
+export function formatSseEvent(event: StreamEvent): string {
+  const name = event.event === undefined ? '' : `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
+  const lines = event.data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
+  return `${name}${lines.join('')}\n`
+}
+
+/** A comment line, which clients ignore. */
+export const formatSseComment = (text: string): string => `: ${text.replace(/[\r\n]/g, ' ')}\n\n`
+
+const SSE_TYPE = 'text/event-stream'
 
 /** Server-sent events, by which most wires stream. */
 export const serverSentEvents: Framing = {
-  contentType: `${TYPE}; charset=utf-8`,
-  accept: TYPE,
-  isStream: (contentType = '') => contentType.includes(TYPE),
+  contentType: `${SSE_TYPE}; charset=utf-8`,
+  accept: SSE_TYPE,
+  isStream: (contentType = '') => contentType.includes(SSE_TYPE),
   parser: () => createSseParser(),
-  frames: frameReader,
+  frames: () => frameReader(EVENTS),
   write: formatSseEvent,
   keepAlive: formatSseComment('working'),
+}
+
+const LINES_TYPE = 'application/x-ndjson'
+
+/** One JSON object per line. */
+export const jsonLines: Framing = {
+  contentType: LINES_TYPE,
+  accept: LINES_TYPE,
+  isStream: (contentType = '') => contentType.includes('ndjson'),
+  parser: () => eventParser(LINES, MOST_READ),
+  frames: () => frameReader(LINES),
+  write: ({ data }) => `${data}\n`,
+  keepAlive: '',
 }

@@ -114,7 +114,7 @@ async function relayed<B>(
     isShared: deps.isShared,
     recorded: (read: () => ModelResponse | undefined, when: When) => recorded(deps, request, current, read, when),
     async proceed({ conversation, offer }: HiddenNext): Promise<UpstreamAnswer<B>> {
-      const links = linksOf(deps, wire, conversation)
+      const links = linksOf(deps, conversation)
       const next = await goOn(deps, { ...request, conversation, links, offer }, upstream)
       current = next.attempt
       return next.answer

@@ -52,7 +52,7 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
     const opened = await open(deps, incoming, route, watched)
     const { visit } = opened
     try {
-      const request = await withHiddenSteps(deps.hidden, opened, (one) => linksOf(deps, opened.wire, one))
+      const request = await withHiddenSteps(deps.hidden, opened, (one) => linksOf(deps, one))
       const reply = route.action === 'count' ? await answerCount(request) : await exchange(deps, request)
       if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
       return reply

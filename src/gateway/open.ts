@@ -3,7 +3,6 @@ import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody, EventSink } from '../core/events.ts'
-import type { QuotedText } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import type { LearnedLimit } from '../core/target.ts'
 import { sha256Text } from '../drivers/crypto/sha256.ts'
@@ -37,7 +36,7 @@ import type { IncomingRequest, Transport } from './types.ts'
 export interface GatewayParts {
   readonly secret: () => Promise<Uint8Array>
   readonly bodies: RecentBodies
-  readonly chain: (items: readonly Item[], quoted?: QuotedText) => readonly Link[]
+  readonly chain: (items: readonly Item[]) => readonly Link[]
   readonly responses: ResponseSessions
   readonly conversations: Conversations
   /** Asked for each request: they may change while the gateway runs. */
@@ -125,7 +124,7 @@ export async function open<B>(
   const client = await clientOf(deps, incoming)
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const conversation = deps.bodies.decode(tenant, wire.codec, text)
-  const links = await chained(deps, wire, conversation)
+  const links = await chained(deps, conversation)
   const isQuestion = route.action === 'count'
   const found = await speakerOf({
     header: incoming.header,
@@ -171,22 +170,19 @@ const named = ({ speaker: { session, agent }, names }: UntoldSpeaker, name: stri
 const hash = (text: string): string => sha256Text(text, 'hex').slice(0, 40)
 
 /** The content chain of a conversation. */
-export const linksOf = (
-  { chain }: Pick<GatewayDeps, 'chain'>,
-  { codec }: Wire,
-  conversation: Conversation,
-): readonly Link[] => chain(conversation.items, (item) => codec.quoted(conversation, item))
+export const linksOf = ({ chain }: Pick<GatewayDeps, 'chain'>, conversation: Conversation): readonly Link[] =>
+  chain(conversation.items)
 
 /** Items that are hashed at once. */
 const CHAIN_STEP = 4_000
 
 /** The same; of a long history a part at a time, so that others get their turn: the chain remembers how far it came. */
-async function chained(deps: GatewayDeps, wire: Wire, conversation: Conversation): Promise<readonly Link[]> {
+async function chained(deps: GatewayDeps, conversation: Conversation): Promise<readonly Link[]> {
   for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
-    linksOf(deps, wire, { ...conversation, items: conversation.items.slice(0, to) })
+    linksOf(deps, { ...conversation, items: conversation.items.slice(0, to) })
     await nextRound()
   }
-  return linksOf(deps, wire, conversation)
+  return linksOf(deps, conversation)
 }
 
 /** Most bodies are plain ASCII, and a check and a copy cost a tenth of decoding. */

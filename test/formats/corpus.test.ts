@@ -61,7 +61,7 @@ describe('recorded sessions', () => {
 /** The request as it stands in its line, byte for byte as it was sent. */
 function exactRequests(provider: string): string[] {
   const lines = sharedText(`transcripts/token-usage/exact-${provider}.jsonl.gz`)?.split('\n') ?? []
-  return lines.flatMap((line) => (line.trim() === '' ? [] : [indexJson(line).rawAt(['request'])!]))
+  return lines.flatMap((line) => (line.trim() === '' ? [] : [indexJson(line).below(['request'])!.raw]))
 }
 
 describe('exact requests', () => {

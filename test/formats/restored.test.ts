@@ -111,7 +111,7 @@ describe.each(CASES)('messages that $wire did not bring along', ({ wire, list, r
   const restored = restore(client, [{ items, instead: [], before: client.items[1]!.id }])
 
   it('are written as if they had come', () => {
-    expect(codec.encode(restored)).toMatchObject({ text: whole, bytes: Buffer.byteLength(whole), losses: [] })
+    expect(codec.encode(restored)).toMatchObject({ text: whole, losses: [] })
     expect(codec.decode(whole).items.map(({ kind, text, callId }) => [kind, text, callId])).toEqual(
       restored.items.map(({ kind, text, callId }) => [kind, text, callId]),
     )

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactJson, indexJson, member, rawText } from '../../src/formats/json/json-index.ts'
-import { spliceArray, spliceMember, spliceMemberOut, spliceMembers, spliceText } from '../../src/formats/json/splice.ts'
+import { compactJson, indexJson, member } from '../../src/formats/json/json-index.ts'
+import { spliceArray, spliceMember, spliceMembers, spliceText } from '../../src/formats/json/splice.ts'
 import { property } from '../support/property.ts'
 
 /** Writes JSON with the white space that people and libraries put into it. */
@@ -14,7 +14,7 @@ describe('indexJson', () => {
     property(fc.tuple(fc.jsonValue(), fc.integer({ min: 0, max: 4 })), ([value, indent]) => {
       const text = ` ${written(value, indent)}\n`
       const walk = (node: ReturnType<typeof indexJson>): void => {
-        expect(JSON.parse(rawText(text, node))).toEqual(node.value)
+        expect(JSON.parse(node.raw)).toEqual(node.value)
         for (const entry of node.members ?? []) walk(entry.node)
         for (const item of node.items ?? []) walk(item)
       }
@@ -117,12 +117,12 @@ describe('members', () => {
     const list = Array.from({ length: 500 }, (_, i) => `{"n":${i},"n":-${i}}`).join(',')
     const keys = Array.from({ length: 500 }, (_, i) => `"k\\u0030${i}":${i}`).join(',')
     const root = indexJson(`{"list":[${list}],"map":{${keys}},"\\u0061":1}`)
-    expect(root.rawAt(['list', 3, 'n'])).toBe('-3')
-    expect(root.rawAt(['list', 499, 'n'])).toBe('-499')
-    expect(root.rawAt(['map', 'k0499'])).toBe('499')
-    expect(root.rawAt(['a'])).toBe('1')
-    expect(root.rawAt(['list', 500])).toBeUndefined()
-    expect(root.rawAt(['none', 'below'])).toBeUndefined()
+    expect(root.below(['list', 3, 'n'])?.raw).toBe('-3')
+    expect(root.below(['list', 499, 'n'])?.raw).toBe('-499')
+    expect(root.below(['map', 'k0499'])?.raw).toBe('499')
+    expect(root.below(['a'])?.raw).toBe('1')
+    expect(root.below(['list', 500])?.raw).toBeUndefined()
+    expect(root.below(['none', 'below'])?.raw).toBeUndefined()
   })
 
   it('replaces, adds and removes one member', () => {
@@ -130,8 +130,8 @@ describe('members', () => {
     const root = indexJson(text)
     expect(spliceText(text, [spliceMember(root, 'b', '"x"')])).toBe('{"a":1, "b":"x" ,"c":3}')
     expect(spliceText(text, [spliceMember(root, 'd', '4')])).toBe('{"a":1, "b":[2] ,"c":3,"d":4}')
-    expect(spliceText(text, [spliceMemberOut(root, 'a')!])).toBe('{"b":[2] ,"c":3}')
-    expect(spliceText(text, [spliceMemberOut(root, 'c')!])).toBe('{"a":1, "b":[2]}')
+    expect(spliceText(text, spliceMembers(root, new Map([['a', undefined]])))).toBe('{"b":[2] ,"c":3}')
+    expect(spliceText(text, spliceMembers(root, new Map([['c', undefined]])))).toBe('{"a":1, "b":[2]}')
     expect(spliceText('{}', [spliceMember(indexJson('{}'), 'd', '4')])).toBe('{"d":4}')
   })
 })

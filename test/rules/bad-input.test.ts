@@ -11,7 +11,7 @@ import { openAiChatCases } from './cases/openai-chat.ts'
 import { openAiResponsesCases } from './cases/openai-responses.ts'
 import type { RuleCase } from './case.ts'
 
-type Check = (body: unknown, options?: RuleOptions) => Violation[]
+type Check = (body: unknown, options?: RuleOptions) => readonly Violation[]
 type Cases = Readonly<Record<string, RuleCase | readonly RuleCase[]>>
 
 const WIRES: readonly { wire: string; check: Check; cases: Cases; history: string }[] = [

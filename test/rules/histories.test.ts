@@ -13,7 +13,7 @@ interface Wire {
   readonly name: string
   /** Messages or items of the history, one list entry for each thing that can be lost. */
   readonly write: (steps: Steps) => object[]
-  readonly check: (history: readonly object[]) => Violation[]
+  readonly check: (history: readonly object[]) => readonly Violation[]
   readonly isCall: (entry: object) => boolean
   readonly isResult: (entry: object) => boolean
 }

@@ -19,7 +19,7 @@ interface Recorded {
   readonly request: unknown
 }
 
-type Check = (body: unknown, options?: RuleOptions) => Violation[]
+type Check = (body: unknown, options?: RuleOptions) => readonly Violation[]
 
 const FILES: readonly [file: string, wire: Wire, check: Check, floor: number][] = [
   ['exact-anthropic.jsonl.gz', 'anthropic-messages', checkAnthropicMessages, 140],

@@ -7,7 +7,7 @@ import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import type { PlimsollSettings } from '../../settings/index.ts'
 import { learnedLimits } from '../../engine/learning/learned-limits.ts'
 import { lessonOf, within } from '../../engine/learning/size-refusal.ts'
-import { isVendor } from '../../formats/overflow/classify.ts'
+import { isVendor } from '../../formats/endpoints.ts'
 import type { Compaction } from '../../engine/epoch/compact.ts'
 import type { PreparedTurn, PrepareRequest } from '../../engine/prepare/prepare.ts'
 import type { Session } from '../../engine/session/session.ts'
@@ -18,7 +18,7 @@ import type { Stores } from '../stores.ts'
 import { askOnce, askModel, SizeRefused, type Answered, type Provider } from './model.ts'
 import { createRedactor } from '../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
-import type { Entry, ToolCall, ToolDeclared } from '../../formats/wire/chat.ts'
+import { type Entry, type ToolCall, type ToolDeclared, writeChat } from '../../formats/wire/chat.ts'
 import { knownModels } from '../catalogue.ts'
 import { grouped, dollars } from '../kit/figures.ts'
 import { type Screen, wrapped } from '../kit/output.ts'
@@ -133,10 +133,7 @@ export function createChat(setup: ChatSetup): Chat {
     const window = setup.window ?? provider.window ?? info.window
     const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
     const { system, tools } = setup
-    return provider.wire.chat.body(
-      { model: provider.model, system, tools, entries, maxOutputTokens },
-      provider.endpoint,
-    )
+    return writeChat(provider.wire, { model: provider.model, system, tools, entries, maxOutputTokens })
   }
 
   async function target(): Promise<Target> {

@@ -103,10 +103,10 @@ async function readStream(
   { provider, codec, signal, onText }: Pick<Ask, 'provider' | 'codec' | 'signal' | 'onText'>,
   response: Response,
 ): Promise<Answered> {
-  const { framing, answers, chat } = provider.wire
+  const { framing, answers } = provider.wire
   const parser = framing.parser()
   const reducer = codec.stream()
-  const keeper = chat.keeper?.()
+  const keeper = provider.wire.keeper?.()
   let stopped = false
   const take = (events: readonly { readonly data: string }[]): void => {
     for (const event of events) {

@@ -55,7 +55,7 @@ export function skipValue(text: string, at: number): number {
 }
 
 /** Index after the number or word that starts at `at`; -1 when there is none. */
-export function skipScalar(text: string, at: number): number {
+function skipScalar(text: string, at: number): number {
   let i = at
   for (; i < text.length; i++) {
     const code = text.charCodeAt(i)

@@ -2,7 +2,6 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { type LogRecord, RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
 import { sha256Text } from '../crypto/sha256.ts'
-import { quotedTextOf } from '../../ports/quoted-texts.ts'
 import type { StoreProblem } from '../../ports/store-maintenance.ts'
 
 /** A record as it lies in a database: its text, sealed or not, and a checksum over exactly that. */
@@ -33,7 +32,7 @@ function encodeRecord(record: LogRecord): string {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
   if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
   const { fragment } = record
-  const quoted = quotedTextOf(record)
+  const quoted = JSON.stringify(record.text)
   const at = fragment.indexOf(quoted)
   if (at < 0) return JSON.stringify(record)
   const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]

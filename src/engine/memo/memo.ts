@@ -1,5 +1,5 @@
 import { chainOf, extendChain, linksBefore, type Link } from '../../core/chain.ts'
-import type { ClientProfile, Hash, QuotedText } from '../../core/identity.ts'
+import type { ClientProfile, Hash } from '../../core/identity.ts'
 import type { Item } from '../../core/item.ts'
 import { createPrefixes, noPrefixes, type Prefixes } from '../../util/prefix-memo.ts'
 import { createRecentBodies, forgetfulBodies, type RecentBodies } from './recent-bodies.ts'
@@ -15,9 +15,7 @@ export interface Memo {
   /** Bodies that came, and those that left, as they were read before. */
   readonly bodies: RecentBodies
   /** The content chain of a history. */
-  readonly chain: (items: readonly Item[], quoted?: QuotedText) => readonly Link[]
-  /** Parsed messages whose text was found to be well formed. */
-  readonly wellFormed: WeakSet<object> | undefined
+  readonly chain: (items: readonly Item[]) => readonly Link[]
   /** Work found again by the beginning of a history. */
   readonly prefixes: Prefixes<Item>
 }
@@ -34,15 +32,14 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const chains = prefixes.memo<readonly Link[]>()
   return {
     bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
-    chain(items, quoted) {
+    chain(items) {
       const near = chains.nearest(items)
       const { value: known, shared } = near ?? { value: [], shared: 0 }
       const before = known.slice(0, linksBefore(known, shared))
-      const links = extendChain(before, items, shared, hash, profile, quoted)
+      const links = extendChain(before, items, shared, hash, profile)
       chains.keep(items, links, near)
       return links
     },
-    wellFormed: new WeakSet(),
     prefixes,
   }
 }
@@ -51,6 +48,5 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
 export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   bodies: forgetfulBodies,
   chain: (items) => chainOf(items, hash, profile),
-  wellFormed: undefined,
   prefixes: noPrefixes(),
 })

@@ -1,5 +1,4 @@
 import { sharedLinks, type Link } from '../../core/chain.ts'
-import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { modelName } from '../../core/model-name.ts'
@@ -28,7 +27,7 @@ export function readRequest(
     codec,
     text,
     conversation,
-    links: linksOf(deps, codec, conversation),
+    links: linksOf(deps, conversation),
     targets: targets ?? [],
     expectedCalls,
     tools,
@@ -37,11 +36,8 @@ export function readRequest(
 }
 
 /** The content chain of a conversation. */
-export const linksOf = (
-  { memo }: Pick<EngineDeps, 'memo'>,
-  codec: Codec,
-  conversation: Conversation,
-): readonly Link[] => memo.chain(conversation.items, (item) => codec.quoted(conversation, item))
+export const linksOf = ({ memo }: Pick<EngineDeps, 'memo'>, conversation: Conversation): readonly Link[] =>
+  memo.chain(conversation.items)
 
 /**
  * Asks every target in order: the first on which the request fits as it stands gets it, and those before it are skipped. Where it fits on none,

@@ -83,9 +83,8 @@ function newlyBroken(
   context: PrepareContext,
   text: string,
 ): { readonly ours: Violation | undefined; readonly all: readonly Violation[] } {
-  const { deps, codec, conversation, target } = context
-  const { wellFormed } = deps.memo
-  const all = codec.check(codec.fields(readAgain(context, text)), { model: target.model, wellFormed })
+  const { codec, conversation, target } = context
+  const all = codec.check(codec.fields(readAgain(context, text)), { model: target.model })
   if (all.length === 0) return { ours: undefined, all }
   const known = new Set(codec.check(codec.fields(conversation), { model: target.model }).map(({ rule }) => rule))
   return { ours: all.find(({ rule }) => !known.has(rule)), all }

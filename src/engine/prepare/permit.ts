@@ -105,9 +105,9 @@ function withFewerTools(context: PrepareContext, view: View, epoch: string | und
   const kept = names.filter((name) => (tools.allow?.includes(name) ?? true) && tools.deny?.includes(name) !== true)
   if (kept.length === names.length) return undefined
   const { conversation, headers } = withNewHead(context, view, { keepTools: kept })
-  const { text, bytes = Buffer.byteLength(text) } = codec.encode(conversation)
+  const { text } = codec.encode(conversation)
   const smaller = { ...view.conversation, tools: view.conversation.tools.filter(({ name }) => kept.includes(name)) }
-  const loads = weigh(context, smaller, bytes, epoch)
+  const loads = weigh(context, smaller, Buffer.byteLength(text), epoch)
   const { high } = loads.load.count
   if (high > limit.tokens) return undefined
   const numbers = { projected: high, limit: limit.tokens, margin: limit.tokens - high }
@@ -139,9 +139,9 @@ function closingTurn(
 ): Permission {
   const { codec, target, limit, emit } = context
   const { conversation, headers } = withNewHead(context, view, { keepTools: tools, addInstruction: instruction })
-  const { text, bytes = Buffer.byteLength(text) } = codec.encode(conversation)
+  const { text } = codec.encode(conversation)
   // Read again from what will leave: the instruction is counted, and so are the tools that are left.
-  const loads = weigh(context, codec.decode(text), bytes, epoch)
+  const loads = weigh(context, codec.decode(text), Buffer.byteLength(text), epoch)
   const { high } = loads.load.count
   const verdict: Verdict = {
     kind: 'final',

@@ -25,7 +25,7 @@ export async function writtenOut({ request, context, view }: Measured): Promise<
   if (text === undefined) return undefined
   const conversation = deps.memo.bodies.decode(branch.tenant, codec, text)
   if (isUnmeasured && !isOver(deps.meter.measure(gauge, conversation, Buffer.byteLength(text)), limit)) return undefined
-  const links = linksOf(deps, codec, conversation)
+  const links = linksOf(deps, conversation)
   // A hidden step would continue a request that the client never made.
   const tools = request.tools && { ...request.tools, withheld: true }
   return { ...request, text, conversation, links, tools, writeOut: undefined }

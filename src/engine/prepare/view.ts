@@ -43,10 +43,9 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   const edited = context.offer.forbids ? changeEnvelope(offered, { forbidTools: 'strictly' }) : offered
   const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
   const isUntouched = plan.length === 0 && conversation.changes === undefined && conversation.isRestored !== true
-  const { text, bytes, splices } = isUntouched
-    ? { text: source, bytes: sourceBytes, splices: undefined }
-    : codec.encode(conversation)
-  const measurement = deps.meter.measure(context.gauge, conversation, bytes ?? Buffer.byteLength(text))
+  const { text, splices } = isUntouched ? { text: source, splices: undefined } : codec.encode(conversation)
+  const bytes = isUntouched ? sourceBytes : Buffer.byteLength(text)
+  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
   const anchor = anchorFor(context, standing.epoch?.id)
   const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
   return {

@@ -11,7 +11,6 @@ import { ArchivedForms, formOf, noteForm } from './branch-log.ts'
 import type { Branch, Unwritten } from './branch.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
 import type { Journal, NewEdit, PrepareContext, Standing } from '../prepare/context.ts'
-import { noteQuoted } from '../../ports/quoted-texts.ts'
 import type { EngineDeps } from '../deps.ts'
 import { handlesOfRecord } from '../store-admin/record-handles.ts'
 import { appendTo } from './restore.ts'
@@ -134,11 +133,7 @@ async function archivable(context: PrepareContext): Promise<readonly Archivable[
 /** Items between two looks at the clock. */
 const PAUSE_EVERY = 64
 
-function newItems(
-  { branch, codec, conversation }: PrepareContext,
-  items: readonly Archivable[],
-  at: number,
-): ItemSeen[] {
+function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
   const { archived } = branch.log
   const records: ItemSeen[] = []
   const fresh = new ArchivedForms()
@@ -162,8 +157,6 @@ function newItems(
     if (item.callId !== undefined) record.callId = item.callId
     if (item.toolName !== undefined) record.toolName = item.toolName
     noteForm(record, form)
-    const quoted = isFurtherForm ? undefined : codec.quoted(conversation, item)
-    if (quoted !== undefined) noteQuoted(record, quoted)
     records.push(record)
   }
   return records

@@ -44,8 +44,15 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
 function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
   const changes = { keepTools: FINAL_TOOLS, addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
   const { conversation, headers } = withNewHead(context, view, changes)
-  const { text, bytes = Buffer.byteLength(text) } = context.codec.encode(conversation)
-  return { ...view, conversation, headers, text, splices: undefined, load: { ...view.load, bytes } }
+  const { text } = context.codec.encode(conversation)
+  return {
+    ...view,
+    conversation,
+    headers,
+    text,
+    splices: undefined,
+    load: { ...view.load, bytes: Buffer.byteLength(text) },
+  }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */

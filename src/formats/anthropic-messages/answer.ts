@@ -5,7 +5,7 @@ import {
   begun,
   errorTypeOf,
   piece,
-  plainErrorIn,
+  PLAIN_ANSWERS,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,
@@ -20,17 +20,17 @@ const STOPS: Partial<Record<StopReason, string>> = {
   refusal: 'refusal',
   pause: 'pause_turn',
 }
-const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'end_turn'
+export const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'end_turn'
 
 /** Cached tokens stand beside the input here. */
-const usageOf = (usage: Usage | undefined): Fields => ({
+export const usageOf = (usage: Usage | undefined): Fields => ({
   input_tokens: usage === undefined ? 0 : Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite),
   cache_creation_input_tokens: usage?.cacheWrite ?? 0,
   cache_read_input_tokens: usage?.cacheRead ?? 0,
   output_tokens: usage?.output ?? 0,
 })
 
-const event = (type: string, fields: Fields = {}): StreamEvent => ({
+export const event = (type: string, fields: Fields = {}): StreamEvent => ({
   event: type,
   data: JSON.stringify({ type, ...fields }),
 })
@@ -92,11 +92,10 @@ function pieces(event: Fields): AnswerPiece[] {
 }
 
 export const answers: Answers = {
+  ...PLAIN_ANSWERS,
   writer: () => writer,
   pieces,
   isPreamble: ({ type }) => type === 'message_start' || type === 'ping',
-  errorIn: plainErrorIn,
   error: (status, code, message) => ({ type: 'error', error: { type: errorTypeOf(status), message, code } }),
   errorEvent: (error) => ({ event: 'error', data: JSON.stringify(error) }),
-  wantsUsage: () => true,
 }

@@ -1,11 +1,11 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { type JsonNode, member, rawText } from '../json/json-index.ts'
-import { spliceMemberOut } from '../json/splice.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
+import { spliceMembers } from '../json/splice.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, objectsIn, placedItem } from '../kit/reading.ts'
+import { arrayOf, badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -105,12 +105,12 @@ function documentText(block: Block): string {
   return ''
 }
 
-function readHead({ text, root }: Reader, { system }: Fields): Item[] {
+function readHead({ root }: Reader, { system }: Fields): Item[] {
   if (system === undefined || system === null) return []
   if (typeof system === 'string') return [instruction(0, system)]
   if (!Array.isArray(system)) throw badInput(FORMAT, 'system', 'a string or an array')
   return objectsIn(system, FORMAT, 'system').map((fields, block) =>
-    instruction(block, stringOf(fields['text']) ?? rawText(text, member(root, 'system')!.items![block]!)),
+    instruction(block, stringOf(fields['text']) ?? member(root, 'system')!.items![block]!.raw),
   )
 }
 
@@ -122,7 +122,7 @@ const instruction = (block: number, text: string): Item => ({
   message: -1,
 })
 
-function readMessage({ text, root, toolNames }: Reader, message: Fields, index: number): Item[] {
+function readMessage({ root, toolNames }: Reader, message: Fields, index: number): Item[] {
   const path = `messages[${index}]`
   const role = roleOf(message['role'], path)
   const content = message['content']
@@ -130,8 +130,7 @@ function readMessage({ text, root, toolNames }: Reader, message: Fields, index: 
   if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
     const place: ItemPosition = { message: index, bare: true, index: 0 }
-    const origin = { format: FORMAT, value: place }
-    return [{ id: `m${index}.0`, kind, role, text: stringOf(content) ?? '', message: index, origin }]
+    return [placedItem(FORMAT, place, 0, role, { kind, text: stringOf(content) ?? '' })]
   }
   if (!Array.isArray(content)) throw badInput(FORMAT, `${path}.content`, 'a string or an array')
   return objectsIn(content, FORMAT, `${path}.content`).map((fields, block) => {
@@ -139,25 +138,25 @@ function readMessage({ text, root, toolNames }: Reader, message: Fields, index: 
     const read = readBlock(
       fields,
       role,
-      () => unmarked(text, nodeAt(root, place)),
-      () => root.rawAt(['messages', index, 'content', block, 'input']) ?? '{}',
+      () => unmarked(nodeAt(root, place)),
+      () => member(nodeAt(root, place), 'input')?.raw ?? '{}',
     )
-    if (read.kind === 'call' && read.callId !== undefined && read.toolName !== undefined)
-      toolNames.set(read.callId, read.toolName)
-    const toolName = read.toolName ?? (read.kind === 'result' ? toolNames.get(read.callId ?? '') : undefined)
-    const speaker = read.kind === 'result' && read.serverSide !== true ? 'tool' : role
-    const item = placedItem(FORMAT, place, block, speaker, read)
-    if (role === 'system' && read.kind === 'user') item.kind = 'instruction'
-    if (toolName !== undefined) item.toolName = toolName
-    return item
+    const { kind, callId = '' } = read
+    if (kind === 'call' && read.toolName !== undefined) toolNames.set(callId, read.toolName)
+    return placedItem(FORMAT, place, block, kind === 'result' && read.serverSide !== true ? 'tool' : role, {
+      ...read,
+      kind: role === 'system' && kind === 'user' ? 'instruction' : kind,
+      toolName: read.toolName ?? (kind === 'result' ? toolNames.get(callId) : undefined),
+    })
   })
 }
 
 /** Clients move their cache marks from request to request; a block is the same block with or without one. */
-function unmarked(text: string, block: JsonNode): string {
-  const mark = spliceMemberOut(block, 'cache_control')
-  if (mark === undefined) return rawText(text, block)
-  return text.slice(block.start, mark.start) + text.slice(mark.end, block.end)
+function unmarked(block: JsonNode): string {
+  const [mark] = spliceMembers(block, new Map([['cache_control', undefined]]))
+  return mark === undefined
+    ? block.raw
+    : block.text.slice(block.start, mark.start) + block.text.slice(mark.end, block.end)
 }
 
 function roleOf(role: unknown, path: string): Role {
@@ -175,17 +174,10 @@ const DESCRIBED: readonly (readonly [RegExp, number])[] = [
   [/^(?:web_search|web_fetch|code_execution|tool_search)/, 1_600],
 ]
 
-const descriptionTokens = (type: string | undefined): number | undefined =>
-  DESCRIBED.find(([pattern]) => pattern.test(type ?? ''))?.[1]
-
-function readTools({ text, root }: Reader, { tools }: Fields): ToolDeclaration[] {
-  if (tools === undefined || tools === null) return []
-  if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
-  const nodes = member(root, 'tools')!.items!
-  return objectsIn(tools, FORMAT, 'tools').map((fields, i) => ({
-    name: stringOf(fields['name']) ?? stringOf(fields['type']) ?? '',
-    text: rawText(text, nodes[i]!),
-    describedBy: descriptionTokens(stringOf(fields['type'])),
+function readTools({ root }: Reader): ToolDeclaration[] {
+  return toolsUnder(root, 'tools', FORMAT, ({ name, type }) => ({
+    name: stringOf(name) ?? stringOf(type) ?? '',
+    describedBy: DESCRIBED.find(([pattern]) => pattern.test(stringOf(type) ?? ''))?.[1],
   }))
 }
 

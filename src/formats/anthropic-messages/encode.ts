@@ -2,8 +2,8 @@ import type { MarkOptions } from '../../core/codec.ts'
 import type { EnvelopeChanges, NativeManagement } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
-import { indexJson, type JsonNode, member, rawText } from '../json/json-index.ts'
-import { jsonTextOf, type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
+import { indexJson, type JsonNode, member } from '../json/json-index.ts'
+import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
   elementSplices,
   encoder,
@@ -26,11 +26,11 @@ import {
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { body, nodeAt, type ItemPosition, positionOf } from './decode.ts'
-import { declare, writeAnthropicMessages } from './write.ts'
+import { declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeAnthropicMessages,
+  write,
   envelope,
   inserted,
   within: (source, message, kept, marks) =>
@@ -109,20 +109,20 @@ export function placeCacheMarks(text: string, options: MarkOptions = {}): string
     places.add(splice.start)
     splices.push(splice)
   }
-  add(markHead(text, root))
-  if (summaryMessage !== undefined) add(markMessage(text, messages[summaryMessage]))
-  const last = lastMarkable(text, messages, messages.length - 1)
+  add(markHead(root))
+  if (summaryMessage !== undefined) add(markMessage(messages[summaryMessage]))
+  const last = lastMarkable(messages, messages.length - 1)
   if (last !== undefined) {
     const answer = messages.findLastIndex((message, i) => i <= last.index && roleOf(message) === 'assistant')
-    if (answer > 0) add(lastMarkable(text, messages, answer - 1)?.splice)
+    if (answer > 0) add(lastMarkable(messages, answer - 1)?.splice)
     add(last.splice)
   }
   return splices.length === 0 ? undefined : spliceText(text, splices)
 }
 
-function markHead(text: string, root: JsonNode): Splice | undefined {
+function markHead(root: JsonNode): Splice | undefined {
   const system = member(root, 'system')
-  if (system?.type === 'string') return stringOf(system.value) === '' ? undefined : markString(text, system)
+  if (system?.type === 'string') return stringOf(system.value) === '' ? undefined : markString(system)
   return markLast(system) ?? markLast(member(root, 'tools'))
 }
 
@@ -135,20 +135,19 @@ function markLast(list: JsonNode | undefined): Splice | undefined {
 
 /** The newest place at or before a message that takes a mark. */
 function lastMarkable(
-  text: string,
   messages: readonly JsonNode[],
   from: number,
 ): { readonly index: number; readonly splice: Splice } | undefined {
   for (let index = from; index >= 0; index--) {
-    const splice = markMessage(text, messages[index])
+    const splice = markMessage(messages[index])
     if (splice !== undefined) return { index, splice }
   }
   return undefined
 }
 
-function markMessage(text: string, message: JsonNode | undefined): Splice | undefined {
+function markMessage(message: JsonNode | undefined): Splice | undefined {
   const content = member(message, 'content')
-  if (content?.type === 'string') return stringOf(content.value) === '' ? undefined : markString(text, content)
+  if (content?.type === 'string') return stringOf(content.value) === '' ? undefined : markString(content)
   const block = content?.items?.findLast(isMarkable)
   return block === undefined ? undefined : spliceMember(block, 'cache_control', MARK)
 }
@@ -159,10 +158,10 @@ function isMarkable(block: JsonNode): boolean {
 }
 
 /** A plain string has no room for a mark; as a block it says the same. */
-const markString = (text: string, node: JsonNode): Splice => ({
+const markString = (node: JsonNode): Splice => ({
   start: node.start,
   end: node.end,
-  text: `[{"type":"text","text":${rawText(text, node)},"cache_control":${MARK}}]`,
+  text: `[{"type":"text","text":${node.raw},"cache_control":${MARK}}]`,
 })
 
 const roleOf = (message: JsonNode): unknown => recordOf(message.value)?.['role']
@@ -174,17 +173,17 @@ function merge(role: string, messages: readonly RawMessage[]): string | undefine
 }
 
 function inserted(item: Item, mark: CacheMark | undefined): string {
-  const text = jsonTextOf(item)
+  const text = JSON.stringify(item.text)
   const role = item.role === 'assistant' ? 'assistant' : 'user'
   if (mark === undefined) return `{"role":"${role}","content":${text}}`
   return `{"role":"${role}","content":[{"type":"text","text":${text}${markJson(mark)}}]}`
 }
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function edit({ text, root }: Source, item: Item, mark: CacheMark | undefined): Splice[] {
+function edit({ root }: Source, item: Item, mark: CacheMark | undefined): Splice[] {
   const place = positionOf(item)!
   const node = nodeAt(root, place)
-  const json = jsonTextOf(item)
+  const json = JSON.stringify(item.text)
   if (place.bare) return [{ start: node.start, end: node.end, text: json }]
   if (item.kind === 'reasoning' || (item.kind === 'result' && item.serverSide === true)) {
     throw sealedError(item)
@@ -193,7 +192,7 @@ function edit({ text, root }: Source, item: Item, mark: CacheMark | undefined): 
   if (item.kind === 'call') return [spliceMember(node, 'input', objectJson(item.text))]
   if (isReplaced(item)) {
     const own = member(node, 'cache_control')
-    const kept = mark ?? (own === undefined ? undefined : { key: 'cache_control', json: rawText(text, own) })
+    const kept = mark ?? (own === undefined ? undefined : { key: 'cache_control', json: own.raw })
     const block = `{"type":"text","text":${json}${markJson(kept)}}`
     return [{ start: node.start, end: node.end, text: block }]
   }

@@ -1,6 +1,6 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import { findings, findLoneSurrogate, isBlank, profilesOf, readImageHeader, shown } from '../kit/rules.ts'
+import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../core/values.ts'
+import { checkBody, isBlank, profilesOf, readImageHeader, shown } from '../kit/rules.ts'
 import {
   ANTHROPIC_RULES,
   MANY_IMAGES,
@@ -295,29 +295,23 @@ function checkChoice(body: Fields, found: RuleContext['found'], tools: number, n
   }
 }
 
-/** The rules of the Messages API on a parsed body. Never throws; linear in the body. Empty means that the vendor takes it. */
-export function checkAnthropicMessages(body: unknown, options: RuleOptions = {}): Violation[] {
-  const found = findings(ANTHROPIC_RULES)
-  if (options.bytes !== undefined && options.bytes > MAX_BODY_BYTES) {
-    found.report('body-bytes', '', 'Request exceeds the maximum size')
-  }
-  if (!isRecord(body)) {
-    found.report('body-shape', '', 'Input should be a valid dictionary')
-    return [...found.list]
-  }
-  const lone = findLoneSurrogate(body, options.wellFormed)
-  if (lone !== undefined) {
-    found.report('well-formed-text', lone, 'The request body is not valid JSON: no low surrogate in string')
-  }
-  const model = options.model ?? (typeof body.model === 'string' ? body.model : '')
-  const context = { body, found, traits: traitsOf(model), profiles: profilesOf(options.profile) }
-  checkEnvelope(context)
-  if (listOf(body.messages).length > 0) {
-    const turns = turnsOf(context)
-    checkBlocks(context, turns)
-    checkPairs(context, turns)
-    checkThinking(context, turns)
-  }
-  checkCacheMarks(context)
-  return [...found.list]
+/** The rules of the Messages API. */
+export const checkAnthropicMessages = (body: unknown, options: RuleOptions = {}): readonly Violation[] =>
+  checkBody(ANTHROPIC_RULES, WORDS, body, options, (fields, found) => {
+    const model = options.model ?? textOf(fields.model)
+    const context = { body: fields, found, traits: traitsOf(model), profiles: profilesOf(options.profile) }
+    checkEnvelope(context)
+    if (listOf(fields.messages).length > 0) {
+      const turns = turnsOf(context)
+      checkBlocks(context, turns)
+      checkPairs(context, turns)
+      checkThinking(context, turns)
+    }
+    checkCacheMarks(context)
+  })
+
+const WORDS = {
+  size: { most: MAX_BODY_BYTES, message: 'Request exceeds the maximum size' },
+  shape: 'Input should be a valid dictionary',
+  surrogate: 'The request body is not valid JSON: no low surrogate in string',
 }

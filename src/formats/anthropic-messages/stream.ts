@@ -1,10 +1,9 @@
-import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { type Fields, numberOf, parsedJson, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { type MutableFields, Numbered, parseEvent } from '../kit/streams.ts'
-import { amount, knownUsage, nested } from '../wire/wire.ts'
+import { amount, inOrder, knownUsage, type MutableFields, nested, reducer, Pieces } from '../kit/streams.ts'
 import { readBlock } from './decode.ts'
 
 /** Input is reported without its cached part; ours includes it. */
@@ -57,70 +56,52 @@ export function readResponse(body: unknown): ModelResponse {
   }
 }
 
-/** Puts a streamed message together again. Text arrives in pieces that are joined once, at the end. */
+interface Block {
+  readonly start: MutableFields
+  readonly pieces: Pieces
+}
+
+/** The member of a block that each kind of delta brings a piece of. */
+const DELTAS: Readonly<Record<string, string>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'signature',
+  input_json_delta: 'partial_json',
+}
+
 export function stream(): StreamReducer {
   let message: MutableFields = {}
   let usage: MutableFields = {}
-  const blocks = new Numbered<{ start: MutableFields; pieces: Map<string, string[]> }>()
-  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
-  const seen: { done: boolean; error?: unknown } = { done: false }
-
-  const append = (index: number, field: string, piece: unknown): void => {
-    const block = blocks.get(index)
-    if (block === undefined || typeof piece !== 'string') return
-    const pieces = block.pieces.get(field)
-    if (pieces === undefined) block.pieces.set(field, [piece])
-    else pieces.push(piece)
-  }
-
-  const onDelta = (event: Fields): void => {
-    const index = numberOf(event['index']) ?? -1
-    const delta = recordOf(event['delta']) ?? {}
-    if (delta['type'] === 'text_delta') append(index, 'text', delta['text'])
-    else if (delta['type'] === 'thinking_delta') append(index, 'thinking', delta['thinking'])
-    else if (delta['type'] === 'signature_delta') append(index, 'signature', delta['signature'])
-    else if (delta['type'] === 'input_json_delta') append(index, 'input', delta['partial_json'])
-  }
-
-  return Object.assign(seen, {
-    push({ data }: StreamEvent): void {
-      const event = parseEvent(data)
-      const type = stringOf(event?.['type'])
-      if (event === undefined) return
-      if (type === 'message_start') {
-        message = { ...recordOf(event['message']) }
-        usage = { ...recordOf(message['usage']) }
-      } else if (type === 'content_block_start') {
-        const start = { ...recordOf(event['content_block']) }
-        blocks.set(numberOf(event['index']) ?? blocks.size, { start, pieces: new Map() })
-      } else if (type === 'content_block_delta') onDelta(event)
-      else if (type === 'message_delta') {
-        message = { ...message, ...recordOf(event['delta']) }
-        // The closing usage is cumulative and may leave out what the opening one already said.
-        for (const [key, value] of Object.entries(recordOf(event['usage']) ?? {}))
-          if (value !== null) usage[key] = value
-      } else if (type === 'message_stop') seen.done = true
-      else if (type === 'error') seen.error = event['error'] ?? event
-    },
-    response: (): ModelResponse => readResponse({ ...message, usage, content: blocks.inOrder().map(finishBlock) }),
+  const blocks = new Map<number, Block>()
+  const body = (): Fields => ({ ...message, usage, content: inOrder(blocks).map(finishBlock) })
+  return reducer(readResponse, body, (event, seen) => {
+    const { type } = event
+    if (type === 'message_start') {
+      message = { ...recordOf(event['message']) }
+      usage = { ...recordOf(message['usage']) }
+    } else if (type === 'content_block_start') {
+      const start = { ...recordOf(event['content_block']) }
+      blocks.set(numberOf(event['index']) ?? blocks.size, { start, pieces: new Pieces() })
+    } else if (type === 'content_block_delta') {
+      const block = blocks.get(numberOf(event['index']) ?? -1)
+      const delta = recordOf(event['delta']) ?? {}
+      const member = DELTAS[stringOf(delta['type']) ?? '']
+      if (member !== undefined) block?.pieces.add(member, delta[member])
+      else if (delta['type'] === 'citations_delta' && block !== undefined)
+        block.start['citations'] = [...(arrayOf(block.start['citations']) ?? []), delta['citation']]
+    } else if (type === 'message_delta') {
+      message = { ...message, ...recordOf(event['delta']) }
+      // The closing usage is cumulative and may leave out what the opening one already said.
+      for (const [key, value] of Object.entries(recordOf(event['usage']) ?? {})) if (value !== null) usage[key] = value
+    } else if (type === 'message_stop') seen.done = true
   })
 }
 
-function finishBlock({ start, pieces }: { start: MutableFields; pieces: Map<string, string[]> }): MutableFields {
+function finishBlock({ start, pieces }: Block): MutableFields {
+  const { partial_json: json, ...texts } = pieces.under('')
   const block: MutableFields = { ...start }
-  for (const [field, parts] of pieces) {
-    const text = parts.join('')
-    block[field] = field === 'input' ? parseInput(text, start['input']) : (stringOf(start[field]) ?? '') + text
-  }
+  for (const [key, text] of Object.entries(texts)) block[key] = (stringOf(start[key]) ?? '') + String(text)
+  // A cut stream leaves half an argument object; what arrived before it is still worth recording.
+  if (typeof json === 'string' && json !== '') block['input'] = parsedJson(json) ?? { partial: json }
   return block
-}
-
-/** A cut stream leaves half an argument object; what arrived before it is still worth recording. */
-function parseInput(text: string, start: unknown): unknown {
-  if (text === '') return start
-  try {
-    return JSON.parse(text)
-  } catch {
-    return { partial: text }
-  }
 }

@@ -4,21 +4,20 @@ import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { bearer, decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
+import { bearer, decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { body, FORMAT } from './decode.ts'
 import { nativeBetas, placeCacheMarks, written } from './encode.ts'
 import { checkAnthropicMessages } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
 const traits: WireTraits = {
+  ...PLAIN_TRAITS,
   promptFraming: 'messages',
   windowHoldsAnswer: true,
   staleThinkingHeaders: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' },
-  keepsAnswers: false,
-  compactsHistory: () => false,
 }
 
 const VERSION = { 'anthropic-version': '2023-06-01' }
@@ -107,7 +106,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers: [],

@@ -1,9 +1,8 @@
-import type { Conversation, NewTool } from '../../core/conversation.ts'
+import type { NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import type { Written } from '../kit/body.ts'
-import { anthropicChoice, argumentsOf, type Draft, draftOf, type DraftTurn, isWebUrl } from '../kit/writing.ts'
-import { type ChatWire, type Entry, runsOf, withAnswers } from '../wire/chat.ts'
+import { anthropicChoice, argumentsOf, type Draft, type DraftTurn, isWebUrl } from '../kit/writing.ts'
 
 /** A tool in the request's list. */
 export interface DeclaredTool {
@@ -18,46 +17,11 @@ export const declare = ({ name, description, parameters }: NewTool): DeclaredToo
   input_schema: { ...parameters, type: 'object' },
 })
 
-// Everything before a mark is cached. The newest message carries one, so that the next request reads this one from the cache.
-const MARK = { cache_control: { type: 'ephemeral' } }
-
-export const chat: ChatWire = {
-  body({ model, system, tools, entries, maxOutputTokens }) {
-    const messages = runsOf(withAnswers(entries)).map((run) => ({
-      role: run[0]!.type === 'assistant' ? 'assistant' : 'user',
-      content: run.flatMap(blocksOfEntry),
-    }))
-    const newest = messages.at(-1)?.content
-    if (newest !== undefined && newest.length > 0) newest[newest.length - 1] = { ...newest.at(-1), ...MARK }
-    return JSON.stringify({
-      model,
-      max_tokens: maxOutputTokens,
-      stream: true,
-      system: [{ type: 'text', text: system, ...MARK }],
-      tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
-      messages,
-    })
-  },
-}
-
-function blocksOfEntry(entry: Entry): Record<string, unknown>[] {
-  if (entry.type === 'user') return [{ type: 'text', text: entry.text }]
-  if (entry.type === 'result') {
-    const { callId, text, isError } = entry
-    return [{ type: 'tool_result', tool_use_id: callId, content: text, is_error: isError ? true : undefined }]
-  }
-  return [
-    ...(entry.text === '' ? [] : [{ type: 'text', text: entry.text }]),
-    ...entry.calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })),
-  ]
-}
-
 /** The wire wants a cap on the answer; this is what a request without one gets. */
 const DEFAULT_MAX_TOKENS = 4096
 
-/** Writes a conversation that came from another wire. */
-export function writeAnthropicMessages(conversation: Conversation): Written {
-  const draft = draftOf(conversation)
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   const body = {
     model: settings.model,

@@ -6,7 +6,7 @@ import {
   begun,
   isCall,
   piece,
-  plainErrorIn,
+  PLAIN_ANSWERS,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,
@@ -16,9 +16,9 @@ import {
 import { type Fields, listOf, recordOf } from '../../core/values.ts'
 
 const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
-const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
+export const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
 
-const usageOf = (usage: Usage | undefined): Fields => ({
+export const usageOf = (usage: Usage | undefined): Fields => ({
   promptTokenCount: usage?.input ?? 0,
   cachedContentTokenCount: (usage?.cacheRead ?? 0) > 0 ? usage!.cacheRead : undefined,
   candidatesTokenCount: (usage?.output ?? 0) - (usage?.reasoning ?? 0),
@@ -88,13 +88,11 @@ const STATUS: Readonly<Record<number, string>> = {
 }
 
 export const answers: Answers = {
+  ...PLAIN_ANSWERS,
   writer: geminiWriter,
   pieces,
   isPreamble: ({ candidates }) => candidates === undefined,
-  errorIn: plainErrorIn,
   error: (status, _code, message) => ({
     error: { code: status, message, status: STATUS[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT') },
   }),
-  errorEvent: (error) => ({ data: JSON.stringify(error) }),
-  wantsUsage: () => true,
 }

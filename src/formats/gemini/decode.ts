@@ -1,7 +1,7 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { compactJson, type JsonMember, type JsonNode, member, memberEntry, rawText } from '../json/json-index.ts'
+import { compactJson, type JsonMember, type JsonNode, member } from '../json/json-index.ts'
 import { decoder, elementAt, type Position, type Reader } from '../kit/body.ts'
 import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, type ToolNames } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/tools.ts'
@@ -13,16 +13,7 @@ export interface ItemPosition extends Position {
   readonly shape: 'part' | 'content'
 }
 
-const snakeCases = new Map<string, string>()
-
-/** Only for keys that this codec names, so the memory of it stays small. */
-function snakeCase(key: string): string {
-  const known = snakeCases.get(key)
-  if (known !== undefined) return known
-  const snake = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-  snakeCases.set(key, snake)
-  return snake
-}
+const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Google's servers read `systemInstruction` and `system_instruction` alike; keys are named here in camel case. */
 export function field(node: JsonNode | undefined, key: string): JsonNode | undefined {
@@ -30,7 +21,7 @@ export function field(node: JsonNode | undefined, key: string): JsonNode | undef
 }
 
 export function fieldEntry(node: JsonNode | undefined, key: string): JsonMember | undefined {
-  return memberEntry(node, key) ?? memberEntry(node, snakeCase(key))
+  return node?.entry(key) ?? node?.entry(snakeCase(key))
 }
 
 export function valueAt(fields: Fields | undefined, key: string): unknown {
@@ -214,13 +205,13 @@ function readList(value: unknown, path: string, from = 0): readonly Fields[] {
   return objectsIn(listOf(value), FORMAT, path, from)
 }
 
-function readHead({ text, root }: Reader, fields: Fields): Item[] {
+function readHead({ root }: Reader, fields: Fields): Item[] {
   const system = valueAt(requestIn(fields), 'systemInstruction')
   if (system === undefined || system === null) return []
   const parts = listOf(recordOf(system)?.['parts'])
   const raw = (index: number): string => {
     const node = field(rootOf(root), 'systemInstruction')!
-    return rawText(text, elementAt(field(node, 'parts'), index) ?? node)
+    return (elementAt(field(node, 'parts'), index) ?? node).raw
   }
   return (parts.length > 0 ? parts : [system]).map((part, index) => ({
     id: `s${index}`,
@@ -258,7 +249,7 @@ function rawAt(root: JsonNode, place: readonly (string | number)[], part: Fields
     path.push(own)
     fields = recordOf(fields?.[own])
   }
-  return root.rawAt(path) ?? ''
+  return root.below(path)?.raw ?? ''
 }
 
 /** Results name their tool; where a client leaves that out, the call's id knows it. */
@@ -273,15 +264,15 @@ function withToolNames(items: readonly Item[], names: ToolNames): readonly Item[
   })
 }
 
-function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
+function readTools({ root }: Reader, body: Fields): ToolDeclaration[] {
   if (listOf(requestIn(body)['tools']).length === 0) return []
   return elementsOf(field(rootOf(root), 'tools')).flatMap((tool) => {
     const functions = elementsOf(field(tool, 'functionDeclarations')).map((node) => ({
       name: stringOf(recordOf(node.value)?.['name']) ?? '',
-      text: rawText(text, node),
+      text: node.raw,
       isRecursive: takesItself(recordOf(node.value)) ? true : undefined,
     }))
-    return [...functions, ...serverTools(tool).map((name) => ({ name, text: rawText(text, tool) }))]
+    return [...functions, ...serverTools(tool).map((name) => ({ name, text: tool.raw }))]
   })
 }
 

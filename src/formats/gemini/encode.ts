@@ -2,7 +2,7 @@ import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
-import { type ArrayPart, jsonTextOf, type Splice, spliceMembers } from '../json/splice.ts'
+import { type ArrayPart, type Splice, spliceMembers } from '../json/splice.ts'
 import { elementSplices, encoder, type Envelope, type Members, type Source, spliceList } from '../kit/body.ts'
 import { haveOnly, joinContents, objectJson, type RawMessage, sealedError } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
@@ -20,14 +20,14 @@ import {
   textKeyOf,
   valueAt,
 } from './decode.ts'
-import { declareFunction, writeGemini } from './write.ts'
+import { declareFunction, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeGemini,
+  write,
   envelope,
   inserted: (item) =>
-    `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${jsonTextOf(item)}}]}`,
+    `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${JSON.stringify(item.text)}}]}`,
   within: (source, content, kept) => elementSplices({ body, edit }, source, field(content, 'parts'), kept),
   merge,
   assistant: 'model',
@@ -139,7 +139,7 @@ function merge(role: string, messages: readonly RawMessage[]): string | undefine
 function edit({ root }: Source, item: Item): Splice[] {
   const place = positionOf(item)!
   const node = nodeAt(root, place)
-  const json = jsonTextOf(item)
+  const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'content') return spliceMembers(node, new Map([['parts', `[{"text":${json}}]`]]))
   if (item.kind === 'call') {

@@ -1,73 +1,29 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import { type Findings, findings, findLoneSurrogate, profilesOf, type RuleBook, shown } from '../kit/rules.ts'
+import { checkBody, type Findings, profilesOf, type RuleBook, shown } from '../kit/rules.ts'
 
 /** The rules of generateContent, as data. */
 export const GEMINI_RULES = {
-  'body-shape': { summary: 'The body has contents.', fix: 'Send a generateContent request body.' },
-  'body-bytes': { summary: 'The body is at most 20 MB.', fix: 'Upload files, or offload media and large results.' },
-  'well-formed-text': {
-    summary: 'Every string is well-formed Unicode.',
-    fix: 'Cut text between code points; drop the lone surrogate.',
-  },
-  'content-shape': {
-    summary: 'A content has role user or model, and parts.',
-    fix: 'Use role user or model; drop contents without parts.',
-  },
-  'part-shape': {
-    summary: 'A part holds exactly one kind of data.',
-    fix: 'Split the part, or drop the empty one.',
-  },
-  'no-empty-text': {
-    summary: 'vertex: a text part is not empty, unless it carries a signature.',
-    fix: 'Drop the empty part.',
-  },
-  'starts-with-user': {
-    summary: 'The first content is a user turn with more than function responses.',
-    fix: 'Start the history at a user message.',
-  },
-  'call-turn-order': {
-    summary: 'A function call turn follows a user turn or a function response turn, and is never first.',
-    fix: 'Keep the turn before the call, or drop the call with its response.',
-  },
-  'response-turn-order': {
-    summary: 'A function response turn follows a function call turn.',
-    fix: 'Keep the call with its response, or drop both.',
-  },
-  'response-count': {
-    summary: 'A call turn and its response turn have the same number of parts.',
-    fix: 'Answer every call of the turn once.',
-  },
-  'response-ids': {
-    summary: 'Responses with ids answer the calls with these ids.',
-    fix: 'Send the id of the call with its response.',
-  },
-  'ends-with-user': {
-    summary: 'The last content is not a model turn.',
-    fix: 'End with a user turn or a function response.',
-  },
-  'signature-present': {
-    summary: 'Gemini 3: the first call of each step in the current turn carries its thought signature.',
-    fix: 'Keep the signature on the part it came with; use the documented skip value only where it is truly lost.',
-  },
-  'output-cap': { summary: 'maxOutputTokens is between 1 and 65,536.', fix: 'Lower maxOutputTokens.' },
-  'tool-config-needs-tools': {
-    summary: 'A function calling config comes with function declarations.',
-    fix: 'Drop toolConfig, or declare the functions.',
-  },
-  'unique-function-names': {
-    summary: 'Function declarations have unique names.',
-    fix: 'Rename or drop the second one.',
-  },
-  'function-name-format': {
-    summary: 'Function names begin with a letter or _ and have letters, digits, _ . : and -.',
-    fix: 'Rename the function.',
-  },
-  'system-text': { summary: 'The system instruction is text.', fix: 'Move other parts into a user turn.' },
-  'cached-content-alone': {
-    summary: 'Cached content excludes system instruction, tools and tool config.',
-    fix: 'Put them into the cached content.',
-  },
+  'body-shape': 'Send a generateContent request body.',
+  'body-bytes': 'Upload files, or offload media and large results.',
+  'well-formed-text': 'Cut text between code points; drop the lone surrogate.',
+  'content-shape': 'Use role user or model; drop contents without parts.',
+  'part-shape': 'Split the part, or drop the empty one.',
+  'no-empty-text': 'Drop the empty part.',
+  'starts-with-user': 'Start the history at a user message.',
+  'call-turn-order': 'Keep the turn before the call, or drop the call with its response.',
+  'response-turn-order': 'Keep the call with its response, or drop both.',
+  'response-count': 'Answer every call of the turn once.',
+  'response-ids': 'Send the id of the call with its response.',
+  'ends-with-user': 'End with a user turn or a function response.',
+  'signature-present':
+    'Keep the signature on the part it came with; use the documented skip value only where it is truly lost.',
+  'output-cap': 'Lower maxOutputTokens.',
+  'tool-config-needs-tools': 'Drop toolConfig, or declare the functions.',
+  'unique-function-names': 'Rename or drop the second one.',
+  'function-name-format': 'Rename the function.',
+  'system-text': 'Move other parts into a user turn.',
+  'cached-content-alone': 'Put them into the cached content.',
 } as const satisfies RuleBook
 
 export type GeminiRule = keyof typeof GEMINI_RULES
@@ -228,24 +184,19 @@ function checkSignatures({ found }: GeminiRuleContext, turns: readonly Turn[]): 
 
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
 
-/** The rules of generateContent on a parsed body. Never throws; linear in the body. */
-export function checkGemini(body: unknown, options: RuleOptions = {}): Violation[] {
-  const found = findings(GEMINI_RULES)
-  if (options.bytes !== undefined && options.bytes > MAX_BODY_BYTES) {
-    found.report('body-bytes', '', `Request payload size exceeds the limit: ${MAX_BODY_BYTES} bytes.`)
-  }
-  if (!isRecord(body)) {
-    found.report('body-shape', '', 'Invalid JSON payload received.')
-    return [...found.list]
-  }
-  const lone = findLoneSurrogate(body, options.wellFormed)
-  if (lone !== undefined)
-    found.report('well-formed-text', lone, 'Invalid JSON payload received. Lone surrogate in string.')
-  const context = { body, found, profiles: profilesOf(options.profile), model: options.model ?? '' }
-  checkEnvelope(context)
-  checkContents(context)
-  checkTurns(context)
-  return [...found.list]
+/** The rules of generateContent. */
+export const checkGemini = (body: unknown, options: RuleOptions = {}): readonly Violation[] =>
+  checkBody(GEMINI_RULES, WORDS, body, options, (fields, found) => {
+    const context = { body: fields, found, profiles: profilesOf(options.profile), model: options.model ?? '' }
+    checkEnvelope(context)
+    checkContents(context)
+    checkTurns(context)
+  })
+
+const WORDS = {
+  size: { most: MAX_BODY_BYTES, message: `Request payload size exceeds the limit: ${MAX_BODY_BYTES} bytes.` },
+  shape: 'Invalid JSON payload received.',
+  surrogate: 'Invalid JSON payload received. Lone surrogate in string.',
 }
 
 function checkEnvelope({ body, found }: GeminiRuleContext): void {

@@ -1,15 +1,7 @@
 import type { StreamEvent } from '../../core/codec.ts'
 import { recordOf, isRecord, recordsIn, type Fields } from '../../core/values.ts'
 import { listOf, requestIn, valueAt } from './decode.ts'
-import {
-  byToolChoice,
-  eventOf,
-  parseData,
-  type HiddenWire,
-  type IsOurs,
-  type Passed,
-  type VisibleStream,
-} from '../wire/steps.ts'
+import { byToolChoice, eventOf, type HiddenWire, type Passed, VisibleStream } from '../wire/steps.ts'
 
 const candidateOf = (body: Fields): Fields | undefined => recordsIn(body['candidates'])[0]
 const partsIn = (candidate: Fields | undefined): readonly Fields[] =>
@@ -51,7 +43,8 @@ export const steps: HiddenWire = {
     { role: 'user', parts: results },
   ],
   joinsResults: true,
-  partsOf: (body) => partsIn(candidateOf(body)),
+  // A stream may end on an empty text.
+  partsOf: (body) => partsIn(candidateOf(body)).filter((part) => part['text'] !== '' || Object.keys(part).length > 1),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!
     return {
@@ -60,7 +53,7 @@ export const steps: HiddenWire = {
       responseId: bodies[0]!['responseId'] ?? last['responseId'],
     }
   },
-  stream: (isOurs) => new GeminiStream(isOurs),
+  stream: (isOurs) => new GeminiStream(steps, isOurs),
 }
 
 function withParts(body: Fields, parts: readonly Fields[]): Fields {
@@ -69,74 +62,26 @@ function withParts(body: Fields, parts: readonly Fields[]): Fields {
   return { candidates: [{ ...candidate, content: { ...content, parts } }, ...others] }
 }
 
-class GeminiStream implements VisibleStream {
-  readonly #isOurs: IsOurs
-  #parts: Fields[] = []
-  #held: StreamEvent | undefined
+class GeminiStream extends VisibleStream {
   #firstId: unknown
-  #answers = 0
-  #hidesCalls = false
 
-  constructor(isOurs: IsOurs) {
-    this.#isOurs = isOurs
-  }
-
-  push(event: StreamEvent): readonly Passed[] {
-    const data = parseData(event)
+  protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     const candidate = data === undefined ? undefined : candidateOf(data)
     if (data === undefined || candidate === undefined) return ['same']
     this.#firstId ??= data['responseId']
     const parts = partsIn(candidate)
-    const visible = parts.filter((part) => steps.callOf(part, this.#isOurs) === undefined)
-    if (visible.length < parts.length) this.#hidesCalls = true
-    for (const part of parts) this.#take(part)
-    const isChanged = visible.length < parts.length || this.#answers > 0
-    const shown = isChanged ? eventOf(event, { ...data, ...this.#id(), ...withParts(data, visible) }) : event
-    if (typeof candidate['finishReason'] === 'string') {
-      if (!this.#hidesCalls) return [shown]
-      this.#held = shown
-      return []
-    }
+    const visible = parts.filter((part) => !this.isHidden(part))
+    const isChanged = visible.length < parts.length || this.answers > 0
+    // All events of one visible answer have the id of its first.
+    const id = this.#firstId === undefined ? {} : { responseId: this.#firstId }
+    const shown = isChanged ? eventOf(event, { ...data, ...id, ...withParts(data, visible) }) : event
+    if (typeof candidate['finishReason'] === 'string') return this.end(shown, data)
     return visible.length === 0 && parts.length > 0 ? [] : [shown]
   }
 
-  /** Pieces of one text are one part of the history. */
-  #take(part: Fields): void {
-    const last = this.#parts.at(-1)
-    if (isPlainText(part) && last !== undefined && isPlainText(last) && last['thought'] === part['thought']) {
-      this.#parts[this.#parts.length - 1] = { ...last, text: `${String(last['text'])}${String(part['text'])}` }
-    } else this.#parts.push(part)
-  }
-
-  parts(): readonly Fields[] {
-    return this.#parts.filter((part) => part['text'] !== '' || Object.keys(part).length > 1)
-  }
-
-  close(): readonly Passed[] {
-    return this.#held === undefined ? [] : [this.#held]
-  }
-
-  /** All events of one visible answer have the id of its first. */
-  #id(): Fields {
-    return this.#firstId === undefined ? {} : { responseId: this.#firstId }
-  }
-
-  next(): readonly Passed[] {
-    const said = this.#saidAtTheEnd()
-    this.#answers++
-    this.#hidesCalls = false
-    this.#parts = []
-    this.#held = undefined
-    return said
-  }
-
-  #saidAtTheEnd(): readonly Passed[] {
-    const data = this.#held === undefined ? undefined : parseData(this.#held)
+  protected override saidAtTheEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (data === undefined || steps.partsOf(data).every((part) => part['text'] === '')) return []
     const candidates = recordsIn(data['candidates']).map((candidate) => ({ ...candidate, finishReason: undefined }))
-    return [eventOf(this.#held!, { ...data, candidates })]
+    return [eventOf(event, { ...data, candidates })]
   }
 }
-
-const isPlainText = (part: Fields): boolean =>
-  typeof part['text'] === 'string' && part['thoughtSignature'] === undefined

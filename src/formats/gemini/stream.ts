@@ -1,10 +1,9 @@
-import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { type MutableFields, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, knownUsage } from '../wire/wire.ts'
+import { amount, knownUsage, type MutableFields, Pieces, reducer } from '../kit/streams.ts'
 import { readPart, valueAt } from './decode.ts'
 
 /** The cached count is inside the prompt count; thoughts stand beside the answer. */
@@ -142,8 +141,6 @@ export function stream(): StreamReducer {
   const head: MutableFields = {}
   const candidate: MutableFields = {}
   const parts: Growing[] = []
-  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
-  const seen: { done: boolean; error?: unknown } = { done: false }
 
   const onPart = (part: Fields): void => {
     const last = parts.at(-1)
@@ -173,32 +170,24 @@ export function stream(): StreamReducer {
     if (!isContinued) parts.push({ start: { ...part }, call: grown })
   }
 
-  return Object.assign(seen, {
-    push({ data }: StreamEvent): void {
-      const event = parseEvent(data)
-      if (event === undefined) return
-      if (event['error'] !== undefined) {
-        seen.error = event['error']
-        return
-      }
-      const chunk = unwrap(event)
-      for (const key of ['responseId', 'modelVersion', 'usageMetadata', 'promptFeedback']) {
-        const value = valueAt(chunk, key)
-        if (value !== undefined) head[key] = value
-      }
-      const next = recordOf(arrayOf(chunk['candidates'])?.[0])
-      for (const part of arrayOf(recordOf(next?.['content'])?.['parts']) ?? []) onPart(recordOf(part) ?? {})
-      for (const key of TOOL_MARKS) if (valueAt(next, key) !== undefined) candidate[key] = valueAt(next, key)
-      const finish = valueAt(next, 'finishReason')
-      if (finish !== undefined) candidate['finishReason'] = finish
-      const isBlocked = valueAt(recordOf(head['promptFeedback']), 'blockReason') !== undefined
-      if (finish !== undefined || isBlocked) seen.done = true
-    },
-    response: (): ModelResponse =>
-      readResponse({
-        ...head,
-        candidates: [{ ...candidate, content: { role: 'model', parts: parts.map(finishPart) } }],
-      }),
+  const body = (): Fields => ({
+    ...head,
+    candidates: [{ ...candidate, content: { role: 'model', parts: parts.map(finishPart) } }],
+  })
+  return reducer(readResponse, body, (event, seen) => {
+    const chunk = unwrap(event)
+    for (const key of ['responseId', 'modelVersion', 'usageMetadata', 'promptFeedback']) {
+      const value = valueAt(chunk, key)
+      if (value !== undefined) head[key] = value
+    }
+    const next = recordOf(arrayOf(chunk['candidates'])?.[0])
+    for (const part of arrayOf(recordOf(next?.['content'])?.['parts']) ?? []) onPart(recordOf(part) ?? {})
+    for (const key of [...TOOL_MARKS, 'finishReason']) {
+      const value = valueAt(next, key)
+      if (value !== undefined) candidate[key] = value
+    }
+    const isBlocked = valueAt(recordOf(head['promptFeedback']), 'blockReason') !== undefined
+    if (candidate['finishReason'] !== undefined || isBlocked) seen.done = true
   })
 }
 

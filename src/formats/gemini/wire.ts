@@ -2,23 +2,16 @@ import { recordOf } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
-import { decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
+import { decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { body, FORMAT } from './decode.ts'
 import { written } from './encode.ts'
 import { checkGemini } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, keeper, write } from './write.ts'
 
-const traits: WireTraits = {
-  promptFraming: 'contents',
-  windowHoldsAnswer: false,
-  // A signature belongs to the thought of a model that wants it back.
-  staleThinkingHeaders: {},
-  keepsAnswers: false,
-  compactsHistory: () => false,
-}
+const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'contents', windowHoldsAnswer: false }
 
 const endpoint: Endpoint = {
   name: 'gemini',
@@ -70,7 +63,8 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
+  keeper,
   routes,
   endpoint,
   servers: [],

@@ -1,10 +1,8 @@
-import type { Conversation, NewTool } from '../../core/conversation.ts'
+import type { NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import { type Fields, listOf, recordOf, recordsIn } from '../../core/values.ts'
 import type { Written } from '../kit/body.ts'
-import { argumentsOf, type Draft, draftOf, type DraftTurn, geminiChoice, isWebUrl } from '../kit/writing.ts'
-import { type ChatWire, type Entry, runsOf, withAnswers } from '../wire/chat.ts'
-import { FORMAT } from './decode.ts'
+import { argumentsOf, type Draft, type DraftTurn, geminiChoice, isWebUrl } from '../kit/writing.ts'
 
 export interface FunctionDeclaration {
   name: string
@@ -25,57 +23,23 @@ export const declareFunction = ({ name, description, parameters }: NewTool): Fun
 
 export const declare = (tool: NewTool): DeclaredTool => ({ functionDeclarations: [declareFunction(tool)] })
 
-export const chat: ChatWire = {
-  body: ({ system, tools, entries, maxOutputTokens }) =>
-    JSON.stringify({
-      systemInstruction: { parts: [{ text: system }] },
-      contents: runsOf(withAnswers(entries)).map((run) => ({
-        role: run[0]!.type === 'assistant' ? 'model' : 'user',
-        parts: run.flatMap(partsOf),
-      })),
-      tools: [
-        {
-          functionDeclarations: tools.map(({ name, description, parameters }) => ({
-            name,
-            description,
-            parametersJsonSchema: parameters,
-          })),
-        },
-      ],
-      generationConfig: { maxOutputTokens },
-    }),
-  keeper() {
-    // Thought signatures ride on parts and must come back where they were.
-    const parts: object[] = []
-    return {
-      push: (event) => void parts.push(...partsIn(event).filter((part) => part['thought'] !== true)),
-      value: () => parts,
-    }
-  },
-}
-
-const partsIn = (event: Fields): readonly Fields[] =>
-  recordsIn(recordOf(recordOf(listOf(event['candidates'])[0])?.['content'])?.['parts'])
-
-function partsOf(entry: Entry): readonly object[] {
-  if (entry.type === 'user') return [{ text: entry.text }]
-  if (entry.type === 'result') {
-    const { callId, name, text, isError } = entry
-    return [{ functionResponse: { id: callId, name, response: isError ? { error: text } : { output: text } } }]
+/** Thought signatures ride on parts and must come back where they were. */
+export function keeper(): { push(event: Fields): void; value(): unknown } {
+  const parts: object[] = []
+  return {
+    push(event) {
+      const content = recordOf(recordOf(listOf(event['candidates'])[0])?.['content'])
+      parts.push(...recordsIn(content?.['parts']).filter((part) => part['thought'] !== true))
+    },
+    value: () => parts,
   }
-  if (entry.raw?.wire === FORMAT && Array.isArray(entry.raw.value)) return entry.raw.value as object[]
-  return [
-    ...(entry.text === '' ? [] : [{ text: entry.text }]),
-    ...entry.calls.map(({ id, name, input }) => ({ functionCall: { id, name, args: input } })),
-  ]
 }
 
 /** Gemini 3 refuses a call without a signature; this is what its documents name for calls of another model. */
 export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Writes a conversation that came from another wire. */
-export function writeGemini(conversation: Conversation): Written {
-  const draft = draftOf(conversation)
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice: choice } = draft
   if (choice?.single === true) draft.lose(undefined, 'the wish for one call at a time')
   const config = {
@@ -105,6 +69,8 @@ function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   const parts = items.flatMap((item): Fields[] => {
     if (role === 'system')
       draft.lose(item, 'the rank of an instruction inside the history; it is a user message now', 'minor')
+    // What an answer of this wire was made of, kept for a chat of our own.
+    if (item.kind === 'opaque') return JSON.parse(item.text) as Fields[]
     if (item.kind === 'call') {
       const functionCall = { id: item.callId, name: item.toolName ?? 'tool', args: argumentsOf(item) }
       const signature = isFirstCall ? { thoughtSignature: FOREIGN_SIGNATURE } : {}

@@ -1,42 +1,14 @@
 import type { Splice } from '../../core/codec.ts'
-import type { Item } from '../../core/item.ts'
-import { applySplices, grownBy } from '../../core/splices.ts'
+import { applySplices } from '../../core/splices.ts'
 import type { JsonMember, JsonNode } from './json-index.ts'
 
 export type { Splice } from '../../core/codec.ts'
-
-const written = new WeakMap<Item, string>()
-
-/** An item's text as a JSON string. What an epoch put in place of others is sent with every request after it. */
-export function jsonTextOf(item: Item): string {
-  const known = written.get(item)
-  if (known !== undefined) return known
-  const json = JSON.stringify(item.text)
-  written.set(item, json)
-  return json
-}
 
 /** Applies splices that do not overlap, in any order. */
 export const spliceText = (text: string, splices: readonly Splice[]): string => applySplices(text, inOrder(splices))
 
 export const inOrder = (splices: readonly Splice[]): readonly Splice[] =>
   splices.length < 2 ? splices : [...splices].sort((a, b) => a.start - b.start || a.end - b.end)
-
-/** A text and its length in UTF-8. */
-export interface SizedText {
-  readonly text: string
-  readonly bytes: number
-}
-
-/** The same for a text whose length is known: only what changes is counted. */
-export function spliceSized(
-  { text, bytes }: SizedText,
-  given: readonly Splice[],
-): SizedText & { readonly splices?: readonly Splice[] } {
-  if (given.length === 0) return { text, bytes }
-  const splices = inOrder(given)
-  return { text: applySplices(text, splices), bytes: bytes + grownBy(text, splices), splices }
-}
 
 /** What an array shall hold: an element of its own by index, or new JSON text. */
 export type ArrayPart = number | string
@@ -48,7 +20,6 @@ export type ArrayPart = number | string
 export function spliceArray(text: string, array: JsonNode, parts: readonly ArrayPart[]): Splice[] {
   const [first, second, last] = [array.at(0), array.at(1), array.at(array.length - 1)]
   const separator = first !== undefined && second !== undefined ? text.slice(first.end, second.start) : ','
-  if (array.length > 0 && first === undefined) throw new Error('The list lies deeper than its elements are known.')
   if (first === undefined || last === undefined)
     return [{ start: array.start + 1, end: array.end - 1, text: parts.join(separator) }]
   if (!parts.some((part) => typeof part === 'number'))
@@ -82,25 +53,8 @@ export function spliceArray(text: string, array: JsonNode, parts: readonly Array
 }
 
 /** Adds or replaces a member of an object: `json` is the value's text. */
-export function spliceMember(object: JsonNode, key: string, json: string): Splice {
-  const found = object.members?.findLast((entry) => entry.key === key)
-  if (found !== undefined) return { start: found.node.start, end: found.node.end, text: json }
-  const last = object.members?.at(-1)
-  const at = last?.node.end ?? object.start + 1
-  return { start: at, end: at, text: `${last === undefined ? '' : ','}${JSON.stringify(key)}:${json}` }
-}
-
-/** Removes a member with its separator. */
-export function spliceMemberOut(object: JsonNode, key: string): Splice | undefined {
-  const members = object.members ?? []
-  const at = members.findLastIndex((entry) => entry.key === key)
-  const entry = members[at]
-  if (entry === undefined) return undefined
-  const previous = members[at - 1]
-  const next = members[at + 1]
-  if (previous !== undefined) return { start: previous.node.end, end: entry.node.end, text: '' }
-  return { start: entry.start, end: next?.start ?? entry.node.end, text: '' }
-}
+export const spliceMember = (object: JsonNode, key: string, json: string): Splice =>
+  spliceMembers(object, new Map([[key, json]]))[0]!
 
 /**
  * Changes several members of one object at once: a text sets or adds the member, undefined removes it. One call per object,

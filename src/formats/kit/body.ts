@@ -2,21 +2,21 @@ import type { Codec, IncrementalCodec, Splice } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, Loss, RequestSettings } from '../../core/conversation.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, recordOf, stringOf } from '../../core/values.ts'
-import { bytesOf, indexGrown, isWrittenAlike, type JsonNode, member } from '../json/json-index.ts'
-import { type ArrayPart, inOrder, spliceArray, spliceMember, spliceSized } from '../json/splice.ts'
+import { indexGrown, isWrittenAlike, type JsonNode, member } from '../json/json-index.ts'
+import { applySplices } from '../../core/splices.ts'
+import { type ArrayPart, inOrder, spliceArray, spliceMember } from '../json/splice.ts'
 import {
   type CacheMark,
   groupByMessage,
-  type MarkPlaces,
   mergeNeighbours,
   moveCacheMarks,
   partAt,
-  placesOf,
   type RawMessage,
   restoredFragment,
   writeRestored,
 } from './editing.ts'
-import { badInput, headOf, isHeadKept, itemsBehindHead, objectsIn, type ToolNames, toolNamesIn } from './reading.ts'
+import { badInput, objectsIn, type ToolNames, toolNamesIn } from './reading.ts'
+import { type Draft, draftOf } from './writing.ts'
 
 /** Where an item stands in a body: its message, and the element of it where it is one of several. */
 export interface Position {
@@ -27,10 +27,7 @@ export interface Position {
 /** The codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
-  readonly bytes: number
   readonly root: JsonNode
-  /** Where keys of cache marks stand in the text. */
-  readonly marks: MarkPlaces
   /** Leading messages that are instructions; they are the head and always stay. */
   readonly headCount: number
   /** The history as it was read; the same list coming back means that nothing changed. */
@@ -43,7 +40,6 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 
 /** What reading a message needs beside the message. */
 export interface Reader {
-  readonly text: string
   readonly root: JsonNode
   /** Names by call id: most results do not carry them. */
   readonly toolNames: ToolNames
@@ -87,7 +83,7 @@ export interface Positions<P extends Position> {
 }
 
 export type Decoder<P extends Position> = Positions<P> &
-  Pick<Codec, 'format' | 'fragment' | 'quoted'> &
+  Pick<Codec, 'format' | 'fragment'> &
   Omit<IncrementalCodec, 'envelope' | 'decode' | 'listIn'> & {
     readonly markKeys: readonly string[]
     decode(text: string, before?: Conversation): Conversation
@@ -101,42 +97,38 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
   const positionOf = (item: Item): P | undefined =>
     item.origin?.format === format ? (item.origin.value as P) : undefined
   const messagesIn = wire.messagesIn ?? ((body, from) => listedMessages(wire, body, from))
-  const nodeAtPath = (root: JsonNode, path: Path): JsonNode | undefined =>
-    path.reduce<JsonNode | undefined>(
-      (node, step) => (typeof step === 'number' ? node?.at(step) : member(node, step)),
-      root,
-    )
   const listIn = (conversation: Conversation): JsonNode | undefined =>
-    nodeAtPath(sourceOf(conversation).root, wire.listPath(fields(conversation)))
+    sourceOf(conversation).root.below(wire.listPath(fields(conversation)))
 
   function decode(text: string, before?: Conversation): Conversation {
     const known = before?.format === format ? sourceOf(before) : undefined
     const path = wire.listPath((known?.root.value ?? {}) as Fields)
-    const { root, kept, from } = indexGrown(text, known, path)
+    const { root, kept } = indexGrown(text, known?.root, path)
     const body = recordOf(root.value)
     if (body === undefined) throw badInput(format, 'the body', 'an object')
     // What was added may be another list that counts in the place of the one before.
     if (kept > 0 && wire.listPath(body).length !== path.length) return decode(text)
     const messages = messagesIn(body, kept)
-    const headCount = countOfHead(wire, messages)
+    const firstOther = messages.findIndex((message) => wire.isHead?.(message) !== true)
+    const headCount = firstOther < 0 ? messages.length : firstOther
     const itemsOf: (readonly Item[])[] = known?.itemsOf.slice(0, kept) ?? []
-    const reader: Reader = { text, root, toolNames: toolNamesIn(itemsOf) }
+    const reader: Reader = { root, toolNames: toolNamesIn(itemsOf) }
     for (let i = kept; i < messages.length; i++) itemsOf.push(wire.readMessage(reader, messages[i]!, i))
     const instead = messages.length === 0 ? wire.readText?.(body) : undefined
-    const items = instead ?? itemsBehindHead(itemsOf, headCount, known, kept)
-    const bytes = bytesOf(text, known, from)
-    const marks = placesOf(text, markKeys, known?.marks, from)
-    const source: Source = { text, bytes, root, marks, headCount, items, itemsOf }
+    const items = instead ?? itemsOf.slice(headCount).flat()
+    const source: Source = { text, root, headCount, items, itemsOf }
     const isAgain = (keys: readonly string[] | undefined): boolean =>
-      kept > 0 && keys !== undefined && isWrittenAlike(source, known!, keys)
-    const isSameHead = isHeadKept(headCount, known, kept) && isAgain(wire.headKeys)
+      kept > 0 && keys !== undefined && isWrittenAlike(root, known!.root, keys)
+    const isSameHead = kept >= headCount && known?.headCount === headCount && isAgain(wire.headKeys)
+    // The instructions that a list of messages begins with stand in no message.
+    const headItems = itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 })))
     return {
       format,
-      head: isSameHead ? before!.head : [...(wire.readHead?.(reader, body) ?? []), ...headOf(itemsOf, headCount)],
+      head: isSameHead ? before!.head : [...(wire.readHead?.(reader, body) ?? []), ...headItems],
       items,
       tools: isAgain(wire.toolKeys) ? before!.tools : wire.readTools(reader, body),
       settings: wire.readSettings(body, root),
-      bytes,
+      bytes: Buffer.byteLength(text),
       source: { format, value: source },
     }
   }
@@ -144,22 +136,17 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
   function fragment(conversation: Conversation, item: Item): string {
     const position = positionOf(item)
     if (position === undefined) return restoredFragment(item, fragment)
-    return sourceOf(conversation).root.sliceAt(wire.pathOf(position, fields(conversation)))!
+    return sourceOf(conversation).root.below(wire.pathOf(position, fields(conversation)))!.raw
   }
 
   return {
     format,
     markKeys,
     positionOf,
-    nodeAt: (root, position) => nodeAtPath(root, wire.pathOf(position, root.value as Fields))!,
+    nodeAt: (root, position) => root.below(wire.pathOf(position, root.value as Fields))!,
     decode,
     fields,
     fragment,
-    quoted(conversation, item) {
-      const position = positionOf(item)
-      if (position === undefined) return undefined
-      return sourceOf(conversation).root.quotedAt(wire.pathOf(position, fields(conversation)), item.text)
-    },
     messages(conversation) {
       const list = wire
         .listPath(fields(conversation))
@@ -177,12 +164,6 @@ function listedMessages<P extends Position>(wire: BodyReading<P>, body: Fields, 
   const list = body[key]
   if (!Array.isArray(list)) throw badInput(wire.format, key, 'an array')
   return objectsIn(list, wire.format, key, from)
-}
-
-function countOfHead<P extends Position>({ isHead }: BodyReading<P>, messages: readonly Fields[]): number {
-  if (isHead === undefined) return 0
-  const firstOther = messages.findIndex((message) => !isHead(message))
-  return firstOther < 0 ? messages.length : firstOther
 }
 
 /** One element of a list. Some servers also take a single object where a list is meant. */
@@ -207,8 +188,6 @@ export function spliceList(text: string, list: JsonNode, parts: readonly ArrayPa
 /** What encoding gives. */
 export interface Written {
   readonly text: string
-  /** Its length in UTF-8, where that is known without counting. */
-  readonly bytes?: number
   readonly losses: readonly Loss[]
   /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
   readonly splices?: readonly Splice[]
@@ -227,7 +206,7 @@ type Marks = ReadonlyMap<string, CacheMark>
 export interface BodyWriting<P extends Position> {
   readonly body: Decoder<P>
   /** Writes a conversation of another wire. */
-  writeForeign(conversation: Conversation): Written
+  write(draft: Draft): Written
   envelope(changes: EnvelopeChanges, source: Source): Envelope
   /** A message that we insert. */
   inserted(item: Item, mark: CacheMark | undefined): string
@@ -255,12 +234,13 @@ export function encoder<P extends Position>(wire: BodyWriting<P>): Encoder {
     const source = sourceOf(conversation)
     const { front, splices } = envelopeOf(conversation)
     const history = historySplices(wire, encode, conversation, front)
-    return { losses: [], ...spliceSized(source, [...history, ...splices]) }
+    const ordered = inOrder([...history, ...splices])
+    return { text: applySplices(source.text, ordered), losses: [], splices: ordered }
   }
 
   /** The changes to the envelope are then made in the wire's own way. */
   function foreign(conversation: Conversation): Written {
-    const written = wire.writeForeign(conversation)
+    const written = wire.write(draftOf(conversation))
     if (conversation.changes === undefined) return written
     // Tools of ours are among those that were written.
     const { addTools: _, ...changes } = conversation.changes
@@ -317,7 +297,7 @@ function historySplices<P extends Position>(
 
 function movedMarks<P extends Position>(
   { body, mayCarry }: BodyWriting<P>,
-  { text, root, marks, headCount }: Source,
+  { text, root, headCount }: Source,
   list: JsonNode | undefined,
   messages: ReturnType<typeof groupByMessage>,
 ): Marks {
@@ -325,7 +305,6 @@ function movedMarks<P extends Position>(
   const wire = {
     text,
     keys: body.markKeys,
-    places: marks(),
     blockAt: (place: number) => partAt(list, place, headCount),
     nodeOf(item: Item) {
       const position = body.positionOf(item)
@@ -432,14 +411,13 @@ export function instructionInMessages({ root, headCount }: Source, instruction: 
 
 /** The parts of a codec that follow from how its bodies are read and written. */
 export const bodyCodec = <P extends Position>(
-  { format, decode, fields, fragment, quoted, messages, endOf, listIn, withMessages }: Decoder<P>,
+  { format, decode, fields, fragment, messages, endOf, listIn, withMessages }: Decoder<P>,
   { encode, envelope }: Encoder,
-): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment' | 'quoted' | 'incremental'> => ({
+): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment' | 'incremental'> => ({
   format,
   decode: (text) => decode(text),
   encode,
   fields,
   fragment,
-  quoted,
   incremental: { decode, messages, endOf, withMessages, listIn, envelope },
 })

@@ -1,9 +1,10 @@
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
+import type { Span } from '../../core/json/lexer.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
-import { cutOut, indexJson, type JsonNode, member, rawText } from '../json/json-index.ts'
+import { cutOut, indexJson, type JsonNode, member } from '../json/json-index.ts'
 import { type ArrayPart, type Splice, spliceText } from '../json/splice.ts'
 
 /** For items that only their issuer can check: an edit would turn them into something that it refuses. */
@@ -218,13 +219,7 @@ export interface RawMessage {
 
 function rawMessage(text: string): RawMessage {
   const root = indexJson(text)
-  return {
-    keys: (root.members ?? []).map(({ key }) => key),
-    raw(key) {
-      const node = member(root, key)
-      return node === undefined ? undefined : rawText(text, node)
-    },
-  }
+  return { keys: (root.members ?? []).map(({ key }) => key), raw: (key) => member(root, key)?.raw }
 }
 
 const isInside = ({ start, end }: Splice, node: JsonNode): boolean => start >= node.start && end <= node.end
@@ -258,8 +253,6 @@ export interface CacheMark {
 export interface MarkedWire {
   readonly text: string
   readonly keys: readonly string[]
-  /** Where the keys stand in the text. */
-  readonly places: readonly number[]
   /** The block of the history that this place of the text lies in. */
   blockAt(place: number): JsonNode | undefined
   /** Where an item of the client's stands; undefined for one that we insert. */
@@ -274,7 +267,7 @@ export interface MarkedWire {
  */
 export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMessage[]): ReadonlyMap<string, CacheMark> {
   const moved = new Map<string, CacheMark>()
-  if (wire.places.length === 0) return moved
+  if (!wire.keys.some((key) => wire.text.includes(`"${key}"`))) return moved
   // What is put back is written as it was.
   const carriers = messages.flatMap((message) =>
     message.own !== undefined ? message.kept : 'inserted' in message ? [message.inserted] : [],
@@ -298,7 +291,7 @@ export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMess
 function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark & { readonly at: number })[] {
   const kept = new Set(carriers.map((item) => wire.nodeOf(item)?.start))
   const marked = new Map<number, JsonNode>()
-  for (const place of wire.places) {
+  for (const place of wire.keys.flatMap((key) => allOf(wire.text, `"${key}"`)).sort((a, b) => a - b)) {
     const block = wire.blockAt(place)
     if (block !== undefined && !kept.has(block.start)) marked.set(block.start, block)
   }
@@ -306,48 +299,25 @@ function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark &
   for (const [at, block] of marked) {
     for (const key of wire.keys) {
       const mark = member(block, key)
-      if (mark !== undefined && mark.value !== null) out.push({ at, key, json: rawText(wire.text, mark) })
+      if (mark !== undefined && mark.value !== null) out.push({ at, key, json: mark.raw })
     }
   }
   return out
 }
 
-/** Where the keys stand in a text, in order; looked for on demand, and behind `from` only where a text grew. */
-export function placesOf(text: string, keys: readonly string[], before?: MarkPlaces, from = 0): MarkPlaces {
-  if (before === undefined || from === 0) return later(text, keys)
-  // At once: a search put off would hold on to every text before.
-  return at([...before().filter((place) => place < from), ...find(text, keys, from)])
-}
-
-/** By itself: a function that stands beside others holds on to whatever they use, and so would every text before. */
-const at =
-  (places: readonly number[]): MarkPlaces =>
-  () =>
-    places
-
-function later(text: string, keys: readonly string[]): MarkPlaces {
-  let places: readonly number[] | undefined
-  return () => (places ??= find(text, keys, 0))
-}
-
-const find = (text: string, keys: readonly string[], from: number): number[] =>
-  keys.flatMap((key) => allOf(text, `"${key}"`, from)).sort((a, b) => a - b)
-
-export type MarkPlaces = () => readonly number[]
-
-function allOf(text: string, part: string, from: number): number[] {
+function allOf(text: string, part: string): number[] {
   const found: number[] = []
-  for (let at = text.indexOf(part, from); at >= 0; at = text.indexOf(part, at + 1)) found.push(at)
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) found.push(at)
   return found
 }
 
 /** The element of `content`, in the message that a place of the text lies in; messages of the head do not count. */
 export function partAt(messages: JsonNode | undefined, place: number, headCount = 0): JsonNode | undefined {
-  const message = messages?.indexAt(place)
-  if (messages === undefined || message === undefined || message < headCount) return undefined
-  const content = member(messages.at(message), 'content')
-  const part = content?.type === 'array' ? content.indexAt(place) : undefined
-  return part === undefined ? undefined : content!.at(part)
+  const isThere = ({ start, end }: Span): boolean => start <= place && place < end
+  const message = messages?.elements.findIndex(isThere) ?? -1
+  if (message < headCount) return undefined
+  const content = member(messages!.at(message), 'content')
+  return content?.at(content.elements.findIndex(isThere))
 }
 
 export const markJson = (mark: CacheMark | undefined): string =>

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
-import type { Item, ItemCore, Media, Role } from '../../core/item.ts'
+import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, recordOf } from '../../core/values.ts'
-import type { Writable } from '../../util/writable.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
 
 /** Small readers shared by the codecs: they turn a wrong type into an error that names the place. */
 
@@ -18,6 +18,19 @@ export function objectsIn(list: readonly unknown[], format: string, path: string
   for (let i = from; i < list.length; i++)
     if (recordOf(list[i]) === undefined) throw badInput(format, `${path}[${i}]`, 'an object')
   return list as readonly Fields[]
+}
+
+/** The declarations in a list of tools, each with its text; a list that is not there has none. */
+export function toolsUnder(
+  root: JsonNode,
+  key: string,
+  format: string,
+  read: (tool: Fields) => Omit<ToolDeclaration, 'text'>,
+): ToolDeclaration[] {
+  const list = member(root, key)
+  if (list === undefined || list.value === null) return []
+  if (!Array.isArray(list.value)) throw badInput(format, key, 'an array')
+  return objectsIn(list.value, format, key).map((tool, i) => ({ ...read(tool), text: list.at(i)!.raw }))
 }
 
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),/
@@ -42,31 +55,20 @@ export function mediaTypeOf(mime: string | undefined): Media['type'] {
   return mime === 'application/pdf' || mime.startsWith('text/') ? 'document' : 'file'
 }
 
-/**
- * An item in its place in a body. Every item is made here, field by field and in one order: so that items have few shapes, and a
- * spread would copy each of them in the runtime of the language.
- */
-export function placedItem(
+/** An item in its place in a body. */
+export const placedItem = (
   format: string,
   place: { readonly message: number },
   at: number,
   role: Role,
   core: ItemCore,
-): Writable<Item> {
-  const { message } = place
-  const origin = { format, value: place }
-  const item: Writable<Item> = { id: `m${message}.${at}`, kind: core.kind, role, text: core.text, message, origin }
-  if (core.callId !== undefined) item.callId = core.callId
-  if (core.toolName !== undefined) item.toolName = core.toolName
-  if (core.isError !== undefined) item.isError = core.isError
-  if (core.serverSide !== undefined) item.serverSide = core.serverSide
-  if (core.sealed !== undefined) item.sealed = core.sealed
-  if (core.sealedCharacters !== undefined) item.sealedCharacters = core.sealedCharacters
-  if (core.seal !== undefined) item.seal = core.seal
-  if (core.media !== undefined) item.media = core.media
-  if (core.standsForPrefix !== undefined) item.standsForPrefix = core.standsForPrefix
-  return item
-}
+): Item => ({
+  ...core,
+  id: `m${place.message}.${at}`,
+  role,
+  message: place.message,
+  origin: { format, value: place },
+})
 
 /** Names of tools by call id: most results do not carry them. */
 export interface ToolNames {
@@ -96,45 +98,4 @@ export function toolNamesIn(messages: readonly (readonly Item[])[]): ToolNames {
         names.set(callId, toolName)
     }
   }
-}
-
-/** What was read of a body: the items of each message, and those behind the head in one list. */
-export interface ReadItems {
-  readonly items: readonly Item[]
-  readonly itemsOf: readonly (readonly Item[])[]
-  /** Messages of the head. @default 0 */
-  readonly headCount?: number
-}
-
-/** The instructions that a list of messages begins with stand in no message. */
-export const headOf = (itemsOf: readonly (readonly Item[])[], headCount: number): Item[] =>
-  itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 })))
-
-/** Whether an earlier body, of whose messages the first `kept` are these, has the same head. */
-export const isHeadKept = (headCount: number, known: ReadItems | undefined, kept: number): boolean =>
-  known !== undefined && kept >= headCount && (known.headCount ?? 0) === headCount
-
-/**
- * The items behind the head in one list. `kept` messages at the start are those of an earlier body, whose own list is taken over: put
- * together message by message it would cost more with every turn.
- */
-export function itemsBehindHead(
-  itemsOf: readonly (readonly Item[])[],
-  headCount: number,
-  known: ReadItems | undefined,
-  kept: number,
-): Item[] {
-  const isTakenOver = known !== undefined && kept > headCount && (known.headCount ?? 0) === headCount
-  const added: Item[] = []
-  for (let at = isTakenOver ? kept : headCount; at < itemsOf.length; at++)
-    for (const item of itemsOf[at]!) added.push(item)
-  if (!isTakenOver) return added
-  const gone = countFrom(known.itemsOf, kept)
-  return known.items.slice(0, known.items.length - gone).concat(added)
-}
-
-function countFrom(itemsOf: readonly (readonly Item[])[], from: number): number {
-  let count = 0
-  for (let at = from; at < itemsOf.length; at++) count += itemsOf[at]!.length
-  return count
 }

@@ -1,4 +1,5 @@
-import type { Violation } from '../../core/codec.ts'
+import type { RuleOptions, Violation } from '../../core/codec.ts'
+import { type Fields, isRecord } from '../../core/values.ts'
 
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
 
@@ -58,13 +59,8 @@ function readWebp(bytes: Buffer): ImageHeader {
   return { type }
 }
 
-/** One rule of a wire, as data: what it says and what repairs a body that breaks it. */
-export interface Rule {
-  readonly summary: string
-  readonly fix: string
-}
-
-export type RuleBook = Readonly<Record<string, Rule>>
+/** The rules of a wire by name, each with what repairs a body that breaks it. */
+export type RuleBook = Readonly<Record<string, string>>
 
 /** Collects broken rules. Names are checked against the book, so a rule without a fix cannot be reported. */
 export interface Findings<Name extends string = string> {
@@ -81,7 +77,7 @@ export function findings<Book extends RuleBook>(book: Book): Findings<keyof Book
     list,
     report(rule, path, message) {
       if (list.length >= MAX_VIOLATIONS) return
-      list.push({ rule, path, message, fix: book[rule]?.fix ?? '' })
+      list.push({ rule, path, message, fix: book[rule] ?? '' })
     },
   }
 }
@@ -105,67 +101,64 @@ export const shown = (value: unknown): string => {
 export const quoted = (values: readonly string[]): string =>
   values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
 
+interface Visited {
+  readonly value: unknown
+  readonly key: string
+  readonly parent: Visited | undefined
+}
+
 /**
  * Path of the first string that is not well formed, or undefined. A cut inside an emoji leaves half a pair; strict JSON
  * parsers refuse the body. Walks with a stack of its own, since a hostile body can nest 100,000 levels deep.
  */
-export function findLoneSurrogate(body: unknown, known?: WeakSet<object>): string | undefined {
-  if (isWellFormed(body, known)) return undefined
-  const stack: { readonly value: unknown; readonly key: string; readonly parent: number }[] = []
-  const trail: { readonly key: string; readonly parent: number }[] = []
-  stack.push({ value: body, key: '', parent: -1 })
+function findLoneSurrogate(body: unknown): string | undefined {
+  const stack: Visited[] = [{ value: body, key: '', parent: undefined }]
   for (let entry = stack.pop(); entry !== undefined; entry = stack.pop()) {
-    const { value, key, parent } = entry
+    const { value } = entry
     if (typeof value === 'string') {
-      if (!value.isWellFormed()) return pathOf(trail, parent, key)
+      if (!value.isWellFormed()) return pathOf(entry)
     } else if (typeof value === 'object' && value !== null) {
-      const index = trail.push({ key, parent }) - 1
-      for (const [name, child] of Object.entries(value)) stack.push({ value: child, key: name, parent: index })
+      for (const key in value) stack.push({ value: (value as Fields)[key], key, parent: entry })
     }
   }
   return undefined
 }
 
-/** The same question without the place: nearly every body has none. Elements of lists are asked once. */
-function isWellFormed(body: unknown, known = new WeakSet<object>()): boolean {
-  const stack = [body]
-  const asked: object[] = []
-  while (stack.length > 0) {
-    const value = stack.pop()
-    if (typeof value === 'string') {
-      if (!value.isWellFormed()) return false
-    } else if (Array.isArray(value)) {
-      for (const child of value as readonly unknown[]) {
-        if (typeof child !== 'object' || child === null) stack.push(child)
-        else if (!known.has(child)) {
-          stack.push(child)
-          asked.push(child)
-        }
-      }
-    } else if (typeof value === 'object' && value !== null) {
-      for (const child of Object.values(value)) stack.push(child)
-    }
-  }
-  for (const element of asked) known.add(element)
-  return true
+function pathOf(found: Visited): string {
+  const parts: string[] = []
+  // A path is for people: past a few levels it stops being one.
+  for (let at: Visited | undefined = found; at !== undefined && parts.length < 32; at = at.parent) parts.unshift(at.key)
+  return parts.filter((part) => part !== '').join('.')
 }
 
-function pathOf(
-  trail: readonly { readonly key: string; readonly parent: number }[],
-  parent: number,
-  key: string,
-): string {
-  const parts = [key]
-  // A path is for people: past a few levels it stops being one.
-  for (let at = parent; at >= 0 && parts.length < 32; at = trail[at]?.parent ?? -1) parts.push(trail[at]?.key ?? '')
-  return parts
-    .filter((part) => part !== '')
-    .toReversed()
-    .join('.')
+/** What is the same in every check: the size of a body, its shape, and text that is no text, in the words of the vendor. */
+interface BodyWords {
+  readonly size?: { readonly most: number; readonly message: string }
+  readonly shape: string
+  /** Undefined for a server that takes such text. */
+  readonly surrogate: string | undefined
+}
+
+/** Runs the rules of a wire on a parsed body. Never throws; linear in the body. Empty means that the vendor takes it. */
+export function checkBody<Book extends RuleBook>(
+  book: Book,
+  { size, shape, surrogate }: BodyWords,
+  body: unknown,
+  { bytes = 0 }: RuleOptions,
+  check: (body: Fields, found: Findings<keyof Book & string>) => void,
+): readonly Violation[] {
+  const found: Findings = findings(book)
+  if (size !== undefined && bytes > size.most) found.report('body-bytes', '', size.message)
+  if (!isRecord(body)) {
+    found.report('body-shape', '', shape)
+    return found.list
+  }
+  const lone = surrogate === undefined ? undefined : findLoneSurrogate(body)
+  if (lone !== undefined) found.report('well-formed-text', lone, surrogate!)
+  check(body, found)
+  return found.list
 }
 
 /** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: an endpoint can have several habits. */
 export const profilesOf = (profile: string | undefined): ReadonlySet<string> =>
-  profile === undefined ? NO_PROFILES : new Set(profile.split(',').filter((name) => name !== ''))
-
-const NO_PROFILES: ReadonlySet<string> = new Set()
+  new Set((profile ?? '').split(',').filter((name) => name !== ''))

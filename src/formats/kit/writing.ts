@@ -3,46 +3,7 @@ import type { Item, Media, ToolDeclaration } from '../../core/item.ts'
 import { turnsOf } from '../../core/turns.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import type { JsonNode } from '../json/json-index.ts'
-import { arrayOf } from './reading.ts'
-
-/** Which tools the model may or must call, in words that every wire has. */
-export interface ToolChoice {
-  readonly mode: 'auto' | 'none' | 'required'
-  /** The one tool that must be called. */
-  readonly name?: string
-  /** At most one call at a time. */
-  readonly single?: true
-}
-
-const MODES: Readonly<Record<string, ToolChoice['mode']>> = {
-  auto: 'auto',
-  none: 'none',
-  required: 'required',
-  any: 'required',
-  validated: 'auto',
-}
-
-/** Reads the choice of whatever wire; undefined when the body makes none. */
-export function readToolChoice(request: Fields): ToolChoice | undefined {
-  const choice = request['tool_choice']
-  const config = recordOf(request['toolConfig'] ?? request['tool_config'])
-  const calling = recordOf(config?.['functionCallingConfig'] ?? config?.['function_calling_config'])
-  const fields = recordOf(choice)
-  const mode =
-    MODES[(stringOf(choice) ?? stringOf(fields?.['type']) ?? stringOf(calling?.['mode']) ?? '').toLowerCase()]
-  const allowed = arrayOf(calling?.['allowedFunctionNames'] ?? calling?.['allowed_function_names'])
-  const name =
-    stringOf(recordOf(fields?.['function'])?.['name']) ??
-    stringOf(fields?.['name']) ??
-    (allowed?.length === 1 ? stringOf(allowed[0]) : undefined)
-  const single = fields?.['disable_parallel_tool_use'] === true || request['parallel_tool_calls'] === false
-  if (mode === undefined && name === undefined && !single) return undefined
-  return {
-    mode: name === undefined ? (mode ?? 'auto') : 'required',
-    name,
-    single: single ? true : undefined,
-  }
-}
+import { readToolChoice, type ToolChoice } from '../wire/steps.ts'
 
 export const anthropicChoice = ({ mode, name, single }: ToolChoice): Fields => ({
   ...(name === undefined ? { type: mode === 'required' ? 'any' : mode } : { type: 'tool', name }),
@@ -166,7 +127,7 @@ function withPairedIds(items: readonly Item[], lose: Draft['lose']): Item[] {
   })
 }
 
-function groupByRole(items: readonly Item[]): DraftTurn[] {
+export function groupByRole(items: readonly Item[]): DraftTurn[] {
   const turns: { role: DraftTurn['role']; items: Item[] }[] = []
   for (const item of items) {
     const role = item.kind === 'result' ? 'tool' : item.kind === 'call' ? 'assistant' : item.role

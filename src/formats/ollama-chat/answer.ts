@@ -7,7 +7,7 @@ import {
   isCall,
   joined,
   piece,
-  plainErrorIn,
+  PLAIN_ANSWERS,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,
@@ -79,11 +79,9 @@ function pieces(event: Fields): AnswerPiece[] {
 }
 
 export const answers: Answers = {
+  ...PLAIN_ANSWERS,
   writer: () => writer,
   pieces,
   isPreamble: (event) => event['done'] !== true && pieces(event).length === 0,
-  errorIn: plainErrorIn,
   error: (_status, _code, message) => ({ error: message }),
-  errorEvent: (error) => ({ data: JSON.stringify(error) }),
-  wantsUsage: () => true,
 }

@@ -1,19 +1,20 @@
 import type { EnvelopeChanges } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
-import { recordOf, stringOf } from '../../core/values.ts'
+import { recordOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
-import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
+import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import { encoder, type Envelope, instructionInMessages, type Members, type Source } from '../kit/body.ts'
-import { objectJson, sealedError } from '../kit/editing.ts'
-import { body, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
-import { declare, writeOllamaChat } from './write.ts'
+import { inserted, within } from '../openai-chat/encode.ts'
+import type { ItemPosition } from '../openai-chat/decode.ts'
+import { body, toolNameOf } from './decode.ts'
+import { declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeOllamaChat,
+  write,
   envelope,
-  inserted: (item) => `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${jsonTextOf(item)}}`,
-  within,
+  inserted: (item) => inserted(item, undefined),
+  // The server wants the content even where a message only calls.
+  within: (...given) => within({ body, noContent: '""', hasObjects: true }, ...given),
 })
 
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
@@ -44,68 +45,4 @@ function capSplices(root: JsonNode, cap: number, members: Members): Splice[] {
     return [spliceMember(options, 'num_predict', String(cap))]
   members.set('options', JSON.stringify({ num_predict: cap }))
   return []
-}
-
-/** An edit replaces only its own member; unknown keys beside it stay as they came. */
-function within({ text, root, itemsOf }: Source, node: JsonNode, kept: readonly Item[]): Splice[] {
-  const read = itemsOf[kept[0]!.message]!
-  if (kept.length === read.length && !kept.some((item) => item.edited === true)) return []
-  const changes: Members = new Map()
-  const splices: Splice[] = []
-  const stays = (item: Item): boolean => kept.some(({ id }) => id === item.id)
-  for (const item of read) {
-    const { part } = positionOf(item)!
-    if (stays(item) || (part !== 'content' && part !== 'thinking')) continue
-    // The server wants the member even where a message only calls.
-    changes.set(part, part === 'content' ? '""' : undefined)
-  }
-  const said: string[] = []
-  for (const item of kept) {
-    if (item.edited !== true) continue
-    if (item.sealed === true) throw sealedError(item)
-    const place = positionOf(item)!
-    if (item.kind === 'call') splices.push(callSplice(nodeAt(root, place), item.text))
-    // A picture cannot become text where it stands: its words go behind those of the message.
-    else if (place.part === 'images') said.push(item.text)
-    else changes.set(place.part === 'message' ? 'content' : place.part, jsonTextOf(item))
-  }
-  if (said.length > 0) changes.set('content', JSON.stringify([...wordsOf(node, kept), ...said].join('\n\n')))
-  splices.push(
-    ...listSplices(text, node, kept, 'images', changes),
-    ...listSplices(text, node, kept, 'tool_calls', changes),
-  )
-  return [...splices, ...spliceMembers(node, changes)]
-}
-
-/** The text that a message keeps, as it is or as it was edited. */
-function wordsOf(node: JsonNode, kept: readonly Item[]): string[] {
-  const own = kept.find((item) => positionOf(item)!.part === 'content')
-  const text =
-    own?.edited === true ? own.text : own === undefined ? '' : (stringOf(member(node, 'content')?.value) ?? '')
-  return text === '' ? [] : [text]
-}
-
-function listSplices(
-  text: string,
-  node: JsonNode,
-  kept: readonly Item[],
-  key: Extract<ItemPosition['part'], 'images' | 'tool_calls'>,
-  changes: Members,
-): Splice[] {
-  const list = member(node, key)
-  if (list?.type !== 'array') return []
-  const left = kept.flatMap((item) => {
-    const { part, index } = positionOf(item)!
-    return part === key && !(key === 'images' && item.edited === true) ? [index] : []
-  })
-  if (left.length === list.length) return []
-  if (left.length > 0) return spliceArray(text, list, left)
-  changes.set(key, undefined)
-  return []
-}
-
-/** Arguments are an object on this wire. */
-function callSplice(call: JsonNode, text: string): Splice {
-  const body = member(call, 'function') ?? call
-  return spliceMember(body, 'arguments', objectJson(text))
 }

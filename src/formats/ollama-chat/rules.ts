@@ -1,31 +1,16 @@
 import type { Violation } from '../../core/codec.ts'
 import { type Fields, isRecord, listOf } from '../../core/values.ts'
-import { type Findings, findings, type RuleBook, shown } from '../kit/rules.ts'
+import { checkBody, type Findings, type RuleBook, shown } from '../kit/rules.ts'
 
 /** What the server refuses. It checks types and little else: what does not fit it cuts, and strays it passes to the template. */
 export const OLLAMA_CHAT_RULES = {
-  'body-shape': { summary: 'The body is an object that names a model.', fix: 'Send a JSON object with a model.' },
-  'message-shape': {
-    summary: 'Messages are objects with a role and text as content.',
-    fix: 'Send role and content as strings.',
-  },
-  'message-role': {
-    summary: 'Roles are system, user, assistant and tool.',
-    fix: 'Use one of these roles.',
-  },
-  'images-base64': { summary: 'Images are a list of base64 texts.', fix: 'Send the bytes of each picture as base64.' },
-  'call-shape': {
-    summary: 'A call has a function with a name, and arguments that are an object.',
-    fix: 'Send arguments as an object, not as text.',
-  },
-  'tool-shape': {
-    summary: 'Tools are functions with a name.',
-    fix: 'Declare { type: "function", function: { name } }.',
-  },
-  'options-shape': {
-    summary: 'Options are an object; num_ctx and num_predict are whole numbers.',
-    fix: 'Correct the option.',
-  },
+  'body-shape': 'Send a JSON object with a model.',
+  'message-shape': 'Send role and content as strings.',
+  'message-role': 'Use one of these roles.',
+  'images-base64': 'Send the bytes of each picture as base64.',
+  'call-shape': 'Send arguments as an object, not as text.',
+  'tool-shape': 'Declare { type: "function", function: { name } }.',
+  'options-shape': 'Correct the option.',
 } as const satisfies RuleBook
 
 export type OllamaChatRule = keyof typeof OLLAMA_CHAT_RULES
@@ -34,27 +19,23 @@ const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
 /** As the server decodes it; the length is checked apart, since a pattern over megabytes is slow. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The rules of `/api/chat` on a parsed body. Never throws; linear in the body. */
-export function checkOllamaChat(body: unknown): readonly Violation[] {
-  const found = findings(OLLAMA_CHAT_RULES)
-  if (!isRecord(body)) {
-    found.report('body-shape', '', 'The body is not an object.')
-    return found.list
-  }
-  if (typeof body['model'] !== 'string' || body['model'] === '')
-    found.report('body-shape', 'model', 'model is required')
-  if (body['messages'] !== undefined && !Array.isArray(body['messages'])) {
-    found.report('message-shape', 'messages', 'messages is no list')
-  }
-  listOf(body['messages']).forEach((message, index) => checkMessage(found, message, `messages[${index}]`))
-  listOf(body['tools']).forEach((tool, index) => {
-    const declared = isRecord(tool) ? tool['function'] : undefined
-    if (isRecord(declared) && typeof declared['name'] === 'string') return
-    found.report('tool-shape', `tools[${index}]`, 'a tool has no function with a name')
+/** The rules of `/api/chat`. */
+export const checkOllamaChat = (body: unknown): readonly Violation[] =>
+  checkBody(OLLAMA_CHAT_RULES, WORDS, body, {}, (fields, found) => {
+    const { model, messages, tools, options } = fields
+    if (typeof model !== 'string' || model === '') found.report('body-shape', 'model', 'model is required')
+    if (messages !== undefined && !Array.isArray(messages))
+      found.report('message-shape', 'messages', 'messages is no list')
+    listOf(messages).forEach((message, index) => checkMessage(found, message, `messages[${index}]`))
+    listOf(tools).forEach((tool, index) => {
+      const declared = isRecord(tool) ? tool['function'] : undefined
+      if (isRecord(declared) && typeof declared['name'] === 'string') return
+      found.report('tool-shape', `tools[${index}]`, 'a tool has no function with a name')
+    })
+    checkOptions(found, options)
   })
-  checkOptions(found, body['options'])
-  return found.list
-}
+
+const WORDS = { shape: 'The body is not an object.', surrogate: undefined }
 
 function checkMessage(found: Findings<OllamaChatRule>, message: unknown, path: string): void {
   if (!isRecord(message)) {

@@ -1,23 +1,17 @@
 import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
+import { jsonLines } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
-import { bearer, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
+import { bearer, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { body, FORMAT } from './decode.ts'
 import { written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
 import { steps } from './steps.ts'
-import { jsonLines, readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { readResponse, stream } from './stream.ts'
+import { declare, write } from './write.ts'
 
-const traits: WireTraits = {
-  promptFraming: 'messages',
-  windowHoldsAnswer: true,
-  // Templates leave the thinking of earlier turns out by themselves.
-  staleThinkingHeaders: {},
-  keepsAnswers: false,
-  compactsHistory: () => false,
-}
+const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
 
 const endpoint: Endpoint = {
   name: 'ollama',
@@ -55,7 +49,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers: [],

@@ -1,9 +1,8 @@
-import type { Conversation, NewTool } from '../../core/conversation.ts'
+import type { NewTool } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import type { Written } from '../kit/body.ts'
-import { argumentsOf, type Draft, draftOf, type DraftTurn } from '../kit/writing.ts'
-import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
+import { argumentsOf, type Draft, type DraftTurn } from '../kit/writing.ts'
 
 /** A tool in the request's list. */
 export interface DeclaredTool {
@@ -16,30 +15,8 @@ export const declare = ({ name, description, parameters }: NewTool): DeclaredToo
   function: { name, description, parameters: { ...parameters } },
 })
 
-export const chat: ChatWire = {
-  body: ({ model, system, tools, entries, maxOutputTokens }) =>
-    JSON.stringify({
-      model,
-      stream: true,
-      options: { num_predict: maxOutputTokens },
-      tools: tools.map((tool) => ({ type: 'function', function: tool })),
-      messages: [{ role: 'system', content: system }, ...withAnswers(entries).flatMap(messageOf)],
-    }),
-}
-
-function messageOf(entry: Entry): readonly object[] {
-  if (entry.type === 'user') return [{ role: 'user', content: entry.text }]
-  if (entry.type === 'result') {
-    return [{ role: 'tool', tool_name: entry.name, tool_call_id: entry.callId, content: entry.text }]
-  }
-  if (entry.text === '' && entry.calls.length === 0) return []
-  const calls = entry.calls.map(({ id, name, input }) => ({ id, function: { name, arguments: input } }))
-  return [{ role: 'assistant', content: entry.text, tool_calls: calls.length > 0 ? calls : undefined }]
-}
-
-/** Writes a conversation that came from another wire. */
-export function writeOllamaChat(conversation: Conversation): Written {
-  const draft = draftOf(conversation)
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice } = draft
   const mayCall = toolChoice?.mode !== 'none'
   if (toolChoice?.mode === 'required') draft.lose(undefined, 'a tool that must be called')

@@ -7,7 +7,7 @@ import {
   isCall,
   joined,
   piece,
-  plainErrorIn,
+  PLAIN_ANSWERS,
   type AnswerHead,
   type AnswerPart,
   type AnswerPiece,
@@ -23,7 +23,7 @@ const STOPS: Partial<Record<StopReason, string>> = {
 }
 const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'stop'
 
-const usageOf = (usage: Usage | undefined): Fields => ({
+export const usageOf = (usage: Usage | undefined): Fields => ({
   prompt_tokens: usage?.input ?? 0,
   completion_tokens: usage?.output ?? 0,
   total_tokens: (usage?.input ?? 0) + (usage?.output ?? 0),
@@ -124,12 +124,11 @@ function isEmptyChoice(choice: unknown): boolean {
 }
 
 export const answers: Answers = {
+  ...PLAIN_ANSWERS,
   writer: chatWriter,
   pieces,
   isPreamble: ({ choices }) => Array.isArray(choices) && choices.every(isEmptyChoice),
-  errorIn: plainErrorIn,
   error: openaiError,
-  errorEvent: (error) => ({ data: JSON.stringify(error) }),
   // A client that did not ask may stumble over a chunk without choices.
   wantsUsage: (body) => /"include_usage"\s*:\s*true/.test(body),
 }

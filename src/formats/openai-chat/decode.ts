@@ -1,10 +1,18 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import type { Writable } from '../../util/writable.ts'
-import { type JsonNode, member, rawText } from '../json/json-index.ts'
-import { decoder, type Position, type Reader } from '../kit/body.ts'
-import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl, type ToolNames } from '../kit/reading.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
+import { type BodyReading, type Decoder, decoder, type Position, type Reader } from '../kit/body.ts'
+import {
+  arrayOf,
+  badInput,
+  mediaTypeOf,
+  objectsIn,
+  placedItem,
+  readUrl,
+  toolsUnder,
+  type ToolNames,
+} from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
@@ -17,36 +25,61 @@ export const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
  * vendors keep the same reasoning in several at once.
  */
 export interface ItemPosition extends Position {
-  readonly shape: 'message' | 'fields' | 'part' | 'call'
+  readonly shape: 'message' | 'fields' | 'part' | 'image' | 'call'
   /** Members that hold it, for `fields`. */
   readonly keys: readonly string[]
 }
 
 /** Members in which OpenAI-compatible vendors keep reasoning: DeepSeek, vLLM, OpenRouter, LiteLLM. */
-const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'] as const
+export const REASONING_KEYS: readonly string[] = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'thinking_blocks',
+]
 
-const isInstructionRole = (role: unknown): boolean => role === 'system' || role === 'developer'
+/** The list that each kind of element stands in. */
+const LISTS = { part: 'content', image: 'images', call: 'tool_calls' } as const
+
+/** For reasoning that several members share, the message. */
+function pathOf({ message, shape, keys, index }: ItemPosition): (string | number)[] {
+  if (shape === 'message' || keys.length > 1) return ['messages', message]
+  return ['messages', message, ...(shape === 'fields' ? [keys[0]!] : [LISTS[shape], index])]
+}
+
+/** How the bodies of a wire that keeps its messages as this one does are read. */
+interface ChatReading extends Pick<
+  BodyReading<ItemPosition>,
+  'format' | 'markKeys' | 'readTools' | 'toolKeys' | 'readSettings'
+> {
+  readonly instructionRoles: readonly unknown[]
+  readonly resultRoles: readonly unknown[]
+  readonly reasoningKeys: readonly string[]
+  /** Pictures stand beside the content. */
+  readonly hasImages?: true
+}
+
+export const chatDecoder = (wire: ChatReading): Decoder<ItemPosition> =>
+  decoder<ItemPosition>({
+    ...wire,
+    listPath: () => ['messages'],
+    pathOf,
+    isHead: ({ role }) => wire.instructionRoles.includes(role),
+    headKeys: [],
+    readMessage: (reader, message, index) => readMessage(wire, reader, message, index),
+  })
 
 /** This wire's bodies, read. */
-export const body = decoder<ItemPosition>({
+export const body = chatDecoder({
   format: FORMAT,
   markKeys: MARK_KEYS,
-  listPath: () => ['messages'],
-  /** For reasoning that several members share, the message. */
-  pathOf({ message, shape, keys, index }) {
-    if (shape === 'message' || keys.length > 1) return ['messages', message]
-    if (shape === 'fields') return ['messages', message, keys[0]!]
-    return ['messages', message, shape === 'part' ? 'content' : 'tool_calls', index]
-  },
-  isHead: ({ role }) => isInstructionRole(role),
-  headKeys: [],
-  readMessage,
+  instructionRoles: ['system', 'developer'],
+  resultRoles: ['tool', 'function'],
+  reasoningKeys: REASONING_KEYS,
   readTools,
   toolKeys: ['tools', 'functions'],
   readSettings,
 })
-
-export const { positionOf, nodeAt } = body
 
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
 
@@ -105,20 +138,25 @@ export function readCall(call: Fields, rawArguments: () => string): ItemCore {
   const body = recordOf(call['function']) ?? recordOf(call['custom'])
   if (body === undefined) return { kind: 'call', text: '', callId: stringOf(call['id']) }
   const text = stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments()
-  const [callId, toolName] = [stringOf(call['id']), stringOf(body['name'])]
-  const core: Writable<ItemCore> = { kind: 'call', text }
-  if (callId !== undefined) core.callId = callId
-  if (toolName !== undefined) core.toolName = toolName
   // Google's OpenAI-compatible endpoint signs the call itself.
-  if (recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature'] !== undefined) core.sealed = true
-  return core
+  const signature = recordOf(recordOf(call['extra_content'])?.['google'])?.['thought_signature']
+  return {
+    kind: 'call',
+    text,
+    callId: stringOf(call['id']),
+    toolName: stringOf(body['name']),
+    sealed: signature === undefined ? undefined : true,
+  }
 }
 
 /** The reasoning of an assistant message, wherever the vendor keeps it. */
-export function readReasoning(message: Fields): (ItemCore & { readonly keys: readonly string[] }) | undefined {
-  const keys = REASONING_KEYS.filter((key) => isReasoning(message[key]))
+export function readReasoning(
+  message: Fields,
+  members: readonly string[],
+): (ItemCore & { readonly keys: readonly string[] }) | undefined {
+  const keys = members.filter((key) => isReasoning(message[key]))
   if (keys.length === 0) return undefined
-  const plain = stringOf(message['reasoning_content']) ?? stringOf(message['reasoning'])
+  const plain = keys.map((key) => stringOf(message[key])).find((text) => text !== undefined)
   const structured = keys.flatMap((key) => arrayOf(message[key]) ?? [])
   const words = structured.map((value) => {
     const entry = recordOf(value) ?? {}
@@ -146,28 +184,26 @@ function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
   return { text: texts.join('\n'), media: media.length > 0 ? media : undefined }
 }
 
-function readMessage(reader: Reader, message: Fields, index: number): Item[] {
-  const role = message['role']
-  if (typeof role !== 'string') throw badInput(FORMAT, `messages[${index}].role`, 'a string')
+function readMessage(wire: ChatReading, reader: Reader, message: Fields, index: number): Item[] {
+  const { format } = wire
+  const { role } = message
+  if (typeof role !== 'string') throw badInput(format, `messages[${index}].role`, 'a string')
   const whole: ItemPosition = { message: index, shape: 'message', keys: [], index: 0 }
-  if (role === 'tool' || role === 'function') return [item(0, 'tool', readResult(message, reader.toolNames), whole)]
-  if (role !== 'user' && role !== 'assistant' && !isInstructionRole(role)) {
-    return [item(0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true }, whole)]
-  }
-  const ours: Role = role === 'user' || role === 'assistant' ? role : 'system'
-  const content = message['content']
-  if (typeof content === 'string' && ours !== 'assistant') {
-    return [item(0, ours, { kind: kindOf(ours), text: content }, contentPlace(index))]
-  }
+  if (wire.resultRoles.includes(role))
+    return [placedItem(format, whole, 0, 'tool', readResult(message, reader.toolNames))]
+  const isInstruction = wire.instructionRoles.includes(role)
+  if (role !== 'user' && role !== 'assistant' && !isInstruction)
+    return [placedItem(format, whole, 0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true })]
+  const ours: Role = isInstruction ? 'system' : role === 'assistant' ? role : 'user'
   const found: Found[] = []
-  if (ours === 'assistant') readReasoningFields(message, index, found)
-  readContent(reader, message, index, ours, found)
-  if (ours === 'assistant') readAnswerFields(reader, message, index, found)
+  if (ours === 'assistant') readReasoningFields(wire, message, index, found)
+  readContent(wire, reader, message, index, ours, found)
+  if (ours === 'assistant') readAnswerFields(wire, reader, message, index, found)
   // Clients send "" and null for the same thing; neither is an item where the message says something else.
   const filled = found.length > 1 ? found.filter((one) => !isEmptyContent(one)) : found
   // A message that says nothing is still there: one item stands for it, so that it can be dropped.
-  if (filled.length === 0) return [item(0, ours, { kind: kindOf(ours), text: '' }, whole)]
-  return filled.map(({ core, place }, at) => item(at, ours, core, place))
+  if (filled.length === 0) return [placedItem(format, whole, 0, ours, { kind: kindOf(ours), text: '' })]
+  return filled.map(({ core, place }, at) => placedItem(format, place, at, ours, core))
 }
 
 interface Found {
@@ -177,39 +213,55 @@ interface Found {
 
 const CONTENT = ['content']
 
-const contentPlace = (message: number): ItemPosition => ({ message, shape: 'fields', keys: CONTENT, index: 0 })
-
 const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
 
-const item = (at: number, role: Role, core: ItemCore, place: ItemPosition): Item =>
-  placedItem(FORMAT, place, at, role, core)
+const rawAt = ({ root }: Reader, place: ItemPosition): string => root.below(pathOf(place))!.raw
 
-const rawAt = ({ text, root }: Reader, place: ItemPosition): string => rawText(text, nodeAt(root, place))
-
-function readContent(reader: Reader, message: Fields, index: number, role: Role, found: Found[]): void {
-  const content = message['content']
-  if (content === undefined || content === null) return
-  if (typeof content === 'string') {
-    found.push({ core: { kind: kindOf(role), text: content }, place: contentPlace(index) })
-    return
-  }
+function readContent(
+  { format, hasImages }: ChatReading,
+  reader: Reader,
+  message: Fields,
+  index: number,
+  role: Role,
+  found: Found[],
+): void {
+  const { content } = message
   const path = `messages[${index}].content`
-  if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string, an array or null')
-  for (const [at, part] of objectsIn(content, FORMAT, path).entries()) {
-    const place: ItemPosition = { message: index, shape: 'part', keys: [], index: at }
-    found.push({ core: readPart(part, role, () => rawAt(reader, place)), place })
+  if (typeof content === 'string') {
+    found.push({
+      core: { kind: kindOf(role), text: content },
+      place: { message: index, shape: 'fields', keys: CONTENT, index: 0 },
+    })
+  } else if (Array.isArray(content)) {
+    for (const [at, part] of objectsIn(content, format, path).entries()) {
+      const place: ItemPosition = { message: index, shape: 'part', keys: [], index: at }
+      found.push({ core: readPart(part, role, () => rawAt(reader, place)), place })
+    }
+  } else if (content !== undefined && content !== null) throw badInput(format, path, 'a string, an array or null')
+  for (const [at, data] of ((hasImages && arrayOf(message['images'])) ?? []).entries()) {
+    const media: Media = { type: 'image', data: stringOf(data) }
+    found.push({
+      core: { kind: 'media', text: '', media: [media] },
+      place: { message: index, shape: 'image', keys: [], index: at },
+    })
   }
 }
 
-function readReasoningFields(message: Fields, index: number, found: Found[]): void {
-  const read = readReasoning(message)
+function readReasoningFields({ reasoningKeys }: ChatReading, message: Fields, index: number, found: Found[]): void {
+  const read = readReasoning(message, reasoningKeys)
   if (read === undefined) return
   const { keys, ...core } = read
   found.push({ core, place: { message: index, shape: 'fields', keys, index: 0 } })
 }
 
 /** What an assistant message says beside its content. */
-function readAnswerFields(reader: Reader, message: Fields, index: number, found: Found[]): void {
+function readAnswerFields(
+  { format }: ChatReading,
+  reader: Reader,
+  message: Fields,
+  index: number,
+  found: Found[],
+): void {
   const field = (key: string): ItemPosition => ({ message: index, shape: 'fields', keys: [key], index: 0 })
   const refusal = stringOf(message['refusal'])
   if (refusal) found.push({ core: { kind: 'assistant', text: refusal }, place: field('refusal') })
@@ -221,48 +273,35 @@ function readAnswerFields(reader: Reader, message: Fields, index: number, found:
   }
   const calls = message['tool_calls'] ?? []
   const path = `messages[${index}].tool_calls`
-  if (!Array.isArray(calls)) throw badInput(FORMAT, path, 'an array')
-  for (const [at, call] of objectsIn(calls, FORMAT, path).entries()) {
+  if (!Array.isArray(calls)) throw badInput(format, path, 'an array')
+  for (const [at, call] of objectsIn(calls, format, path).entries()) {
     const place: ItemPosition = { message: index, shape: 'call', keys: [], index: at }
-    const core = readCall(call, () => rawArguments(reader, member(nodeAt(reader.root, place), 'function')))
+    const core = readCall(call, () => rawArguments(member(reader.root.below(pathOf(place)), 'function')))
     if (core.callId !== undefined && core.toolName !== undefined) reader.toolNames.set(core.callId, core.toolName)
     found.push({ core, place })
   }
   const legacy = recordOf(message['function_call'])
   if (legacy !== undefined) {
     const place = field('function_call')
-    found.push({ core: readCall({ function: legacy }, () => rawArguments(reader, nodeAt(reader.root, place))), place })
+    found.push({ core: readCall({ function: legacy }, () => rawArguments(reader.root.below(pathOf(place)))), place })
   }
 }
 
-function rawArguments({ text }: Reader, call: JsonNode | undefined): string {
-  const input = member(call, 'arguments')
-  return input === undefined ? '' : rawText(text, input)
-}
+const rawArguments = (call: JsonNode | undefined): string => member(call, 'arguments')?.raw ?? ''
 
 function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCore {
   const callId = stringOf(message['tool_call_id'])
-  const toolName = toolNames.get(callId ?? '') ?? stringOf(message['name'])
-  const { text, media } = readResultContent(message['content'])
-  const core: Writable<ItemCore> = { kind: 'result', text }
-  if (media !== undefined) core.media = media
-  if (callId !== undefined) core.callId = callId
-  if (toolName !== undefined) core.toolName = toolName
-  return core
+  const toolName = toolNames.get(callId ?? '') ?? stringOf(message['tool_name']) ?? stringOf(message['name'])
+  return { kind: 'result', ...readResultContent(message['content']), callId, toolName }
 }
 
-function readTools({ text, root }: Reader, body: Fields): ToolDeclaration[] {
-  return ['tools', 'functions'].flatMap((key) => {
-    const tools = body[key]
-    if (tools === undefined || tools === null) return []
-    if (!Array.isArray(tools)) throw badInput(FORMAT, key, 'an array')
-    const nodes = member(root, key)!.items!
-    return objectsIn(tools, FORMAT, key).map((tool, i) => ({
+function readTools({ root }: Reader): ToolDeclaration[] {
+  return ['tools', 'functions'].flatMap((key) =>
+    toolsUnder(root, key, FORMAT, (tool) => ({
       name: toolNameOf(tool),
-      text: rawText(text, nodes[i]!),
       readAs: (tool['type'] ?? 'function') === 'function' ? declaredAs(tool) : undefined,
-    }))
-  })
+    })),
+  )
 }
 
 /** The name that a declaration goes by: a function's, a custom tool's, or the type of a tool that the vendor runs. */

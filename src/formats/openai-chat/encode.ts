@@ -1,9 +1,10 @@
 import type { EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
-import { type JsonNode, member, rawText } from '../json/json-index.ts'
-import { jsonTextOf, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
+import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import {
+  type Decoder,
   encoder,
   type Envelope,
   instructionInMessages,
@@ -12,6 +13,7 @@ import {
   type Source,
   toolSplices,
   type ToolWords,
+  withInstruction,
 } from '../kit/body.ts'
 import {
   type CacheMark,
@@ -23,15 +25,15 @@ import {
   sealedError,
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { body, MARK_KEYS, nodeAt, type ItemPosition, positionOf, toolNameOf } from './decode.ts'
-import { capKey, declare, writeOpenaiChat } from './write.ts'
+import { body, MARK_KEYS, type ItemPosition, toolNameOf } from './decode.ts'
+import { capKey, declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeOpenaiChat,
+  write,
   envelope,
   inserted,
-  within,
+  within: (...given) => within({ body, noContent: 'null' }, ...given),
   // Only parts have room for a mark, and opaque ones stay as they came.
   mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true,
   merge,
@@ -106,13 +108,24 @@ function merge(role: string, messages: readonly RawMessage[]): string | undefine
   return `{"role":"${role}","content":${content}${calls === undefined ? '' : `,"tool_calls":${calls}`}}`
 }
 
-function inserted(item: Item, mark: CacheMark | undefined): string {
-  const text = jsonTextOf(item)
+/** A message of ours. */
+export function inserted(item: Item, mark: CacheMark | undefined): string {
+  const text = JSON.stringify(item.text)
   const content = mark === undefined ? text : `[{"type":"text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-function within(
+/** Where wires that keep their messages as this one does differ in how these are edited. */
+interface ChatEdits {
+  readonly body: Decoder<ItemPosition>
+  /** What stands as the content of a message that only calls. */
+  readonly noContent: 'null' | '""'
+  /** Arguments are an object and not a text. */
+  readonly hasObjects?: true
+}
+
+export function within(
+  edits: ChatEdits,
   source: Source,
   node: JsonNode,
   kept: readonly Item[],
@@ -120,12 +133,15 @@ function within(
 ): Splice[] {
   const read = source.itemsOf[kept[0]!.message]!
   if (kept.length === read.length && marks.size === 0 && !kept.some((item) => item.edited === true)) return []
+  const { positionOf, nodeAt } = edits.body
   const changes: Members = new Map()
-  const splices: Splice[] = []
-  if (kept.length < read.length) splices.push(...dropSplices(source.text, node, read, kept, changes))
+  // A picture among others cannot become text where it stands.
+  const isMoved = (item: Item): boolean => item.edited === true && positionOf(item)!.shape === 'image'
+  const left = kept.filter((item) => !isMoved(item))
+  const splices = left.length < read.length ? dropSplices(edits, source.text, node, read, left, changes) : []
   for (const item of kept) {
     const mark = marks.get(item.id)
-    if (item.edited === true) splices.push(...editSplices(source, item, changes, mark))
+    if (item.edited === true) splices.push(...editSplices(edits, source, node, item, changes, mark))
     if (mark !== undefined && !isReplaced(item))
       splices.push(spliceMember(nodeAt(source.root, positionOf(item)!), mark.key, mark.json))
   }
@@ -134,6 +150,7 @@ function within(
 
 /** Takes out what was dropped and leaves a message that the wire still accepts. */
 function dropSplices(
+  { body: { positionOf }, noContent }: ChatEdits,
   text: string,
   node: JsonNode,
   read: readonly Item[],
@@ -146,43 +163,60 @@ function dropSplices(
     const place = positionOf(item)!
     if (place.shape === 'fields' && !stays.has(item.id)) for (const key of place.keys) changes.set(key, undefined)
   }
-  const keepElements = (shape: 'part' | 'call', key: string): void => {
+  const keepElements = (shape: ItemPosition['shape'], key: string): void => {
     const list = member(node, key)
     const own = list?.length ?? 0
-    const left = kept.flatMap((item) => {
-      const place = positionOf(item)!
-      return place.shape === shape ? [place.index] : []
-    })
+    const left = kept.map((item) => positionOf(item)!).filter((place) => place.shape === shape)
     if (left.length === own) return
     if (left.length === 0) changes.set(key, undefined)
-    else splices.push(...spliceArray(text, list!, left))
+    else
+      splices.push(
+        ...spliceArray(
+          text,
+          list!,
+          left.map(({ index }) => index),
+        ),
+      )
   }
   keepElements('part', 'content')
+  keepElements('image', 'images')
   keepElements('call', 'tool_calls')
+  const isField = (item: Item, key: string): boolean => {
+    const place = positionOf(item)!
+    return place.shape === 'fields' && place.keys.includes(key)
+  }
   const speaks = kept.some((item) => item.kind === 'call' || isField(item, 'refusal') || isField(item, 'audio'))
   // An assistant message needs content unless it calls a tool, and some servers want the key even then.
-  if (changes.has('content')) changes.set('content', speaks ? 'null' : '""')
+  if (changes.has('content')) changes.set('content', speaks ? noContent : '""')
   else if (!speaks && (member(node, 'content')?.value ?? null) === null) changes.set('content', '""')
   return splices
 }
 
-function isField(item: Item, key: string): boolean {
-  const place = positionOf(item)!
-  return place.shape === 'fields' && place.keys.includes(key)
-}
-
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplices({ text, root }: Source, item: Item, changes: Members, mark: CacheMark | undefined): Splice[] {
+function editSplices(
+  { body: { positionOf, nodeAt }, hasObjects }: ChatEdits,
+  { root }: Source,
+  message: JsonNode,
+  item: Item,
+  changes: Members,
+  mark: CacheMark | undefined,
+): Splice[] {
   const place = positionOf(item)!
   const node = nodeAt(root, place)
-  const json = jsonTextOf(item)
+  const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (place.shape === 'message') {
     if (item.kind === 'opaque') throw sealedError(item)
     changes.set('content', json)
     return []
   }
-  if (item.kind === 'call') return [callSplice(place.shape === 'call' ? callBody(node) : node, item.text)]
+  if (place.shape === 'image') {
+    // Its words go behind those of the message.
+    const said = changes.get('content') ?? member(message, 'content')?.raw ?? '""'
+    changes.set('content', withInstruction(JSON.parse(said), item.text))
+    return []
+  }
+  if (item.kind === 'call') return [callSplice(place.shape === 'call' ? callBody(node) : node, item.text, hasObjects)]
   if (place.shape === 'fields') {
     for (const key of place.keys) changes.set(key, json)
     return []
@@ -190,7 +224,7 @@ function editSplices({ text, root }: Source, item: Item, changes: Members, mark:
   if (isReplaced(item)) {
     const marks = MARK_KEYS.flatMap((key) => {
       const own = member(node, key)
-      return own === undefined ? [] : [markJson({ key, json: rawText(text, own) })]
+      return own === undefined ? [] : [markJson({ key, json: own.raw })]
     })
     const part = `{"type":"text","text":${json}${marks.join('')}${markJson(mark)}}`
     return [{ start: node.start, end: node.end, text: part }]
@@ -201,8 +235,8 @@ function editSplices({ text, root }: Source, item: Item, changes: Members, mark:
 const callBody = (call: JsonNode): JsonNode => member(call, 'function') ?? member(call, 'custom') ?? call
 
 /** Arguments travel as a string; vendors that take an object keep their object. */
-function callSplice(body: JsonNode, text: string): Splice {
+function callSplice(body: JsonNode, text: string, hasObjects = false): Splice {
   if (member(body, 'input') !== undefined) return spliceMember(body, 'input', JSON.stringify(text))
-  const isObject = member(body, 'arguments')?.type === 'object'
+  const isObject = hasObjects || member(body, 'arguments')?.type === 'object'
   return spliceMember(body, 'arguments', isObject ? objectJson(text) : JSON.stringify(objectJson(text)))
 }

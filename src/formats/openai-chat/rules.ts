@@ -1,89 +1,29 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import {
-  type Findings,
-  findings,
-  findLoneSurrogate,
-  isBlank,
-  profilesOf,
-  quoted,
-  type RuleBook,
-  shown,
-} from '../kit/rules.ts'
+import { checkBody, type Findings, isBlank, profilesOf, quoted, type RuleBook, shown } from '../kit/rules.ts'
 
 /** The rules of chat completions, as data. Rules with a vendor's name apply in its sub-profile only. */
 export const OPENAI_CHAT_RULES = {
-  'body-shape': { summary: 'The body has a model and messages.', fix: 'Send a chat completions request body.' },
-  'well-formed-text': {
-    summary: 'Every string is well-formed Unicode.',
-    fix: 'Cut text between code points; drop the lone surrogate.',
-  },
-  'message-shape': {
-    summary: 'A message has a known role and content of the right type.',
-    fix: 'Use role system, developer, user, assistant or tool, and text or parts.',
-  },
-  'content-present': {
-    summary: 'An assistant message has content or calls; other messages have content.',
-    fix: 'Drop the empty message, or give it text.',
-  },
-  'calls-answered': {
-    summary: 'Each call is answered by a tool message before any other message.',
-    fix: 'Keep the tool messages directly behind their assistant message, or drop the calls with them.',
-  },
-  'results-have-calls': {
-    summary: 'A tool message answers a call of the nearest assistant message before it.',
-    fix: 'Keep the call with its result, or drop both.',
-  },
-  'results-once': { summary: 'A call has one tool message.', fix: 'Keep the newest of the results with this id.' },
-  'unique-call-ids': {
-    summary: 'Call ids are unique in the request.',
-    fix: 'Rename the second id, in the call and in its result.',
-  },
-  'call-shape': {
-    summary: 'A call has an id, a name, and its arguments as a string.',
-    fix: 'Send arguments as JSON text, and the id that the provider gave.',
-  },
-  'call-id-length': {
-    summary: 'openai: call ids have at most 40 characters.',
-    fix: 'Map the id to a shorter one, in the call and in its result.',
-  },
-  'call-id-nine': {
-    summary: 'mistral: call ids are nine letters and digits.',
-    fix: 'Map the id to nine characters, in the call and in its result.',
-  },
-  'mistral-order': {
-    summary: 'mistral: no user message directly behind a tool message, none of the assistant at the end.',
-    fix: 'Let the assistant answer the tool result before the user speaks.',
-  },
-  'reasoning-required': {
-    summary: 'reasoning-required: assistant messages with calls carry reasoning_content.',
-    fix: 'Send reasoning_content back with the calls it came with.',
-  },
-  'reasoning-forbidden': {
-    summary: 'reasoning-forbidden: no message carries reasoning_content.',
-    fix: 'Leave reasoning_content out for this endpoint.',
-  },
-  'no-empty-text': {
-    summary: 'no-empty-text: no message has empty text.',
-    fix: 'Drop the empty message; give an empty tool result a fixed text.',
-  },
-  'tools-not-empty': { summary: 'tools, when present, is not empty.', fix: 'Leave tools out.' },
-  'tool-choice-needs-tools': {
-    summary: 'tool_choice and parallel_tool_calls come with tools, and a named tool is declared.',
-    fix: 'Drop the setting, or declare the tool.',
-  },
-  'tool-name-format': {
-    summary: 'Function names are 1 to 64 letters, digits, _ and -.',
-    fix: 'Rename the function.',
-  },
-  'stream-options-need-stream': {
-    summary: 'stream_options comes with stream.',
-    fix: 'Drop stream_options, or stream.',
-  },
-  'output-cap': {
-    summary: 'The output cap is one positive integer.',
-    fix: 'Send max_completion_tokens or max_tokens, not both.',
-  },
+  'body-shape': 'Send a chat completions request body.',
+  'well-formed-text': 'Cut text between code points; drop the lone surrogate.',
+  'message-shape': 'Use role system, developer, user, assistant or tool, and text or parts.',
+  'content-present': 'Drop the empty message, or give it text.',
+  'calls-answered': 'Keep the tool messages directly behind their assistant message, or drop the calls with them.',
+  'results-have-calls': 'Keep the call with its result, or drop both.',
+  'results-once': 'Keep the newest of the results with this id.',
+  'unique-call-ids': 'Rename the second id, in the call and in its result.',
+  'call-shape': 'Send arguments as JSON text, and the id that the provider gave.',
+  'call-id-length': 'Map the id to a shorter one, in the call and in its result.',
+  'call-id-nine': 'Map the id to nine characters, in the call and in its result.',
+  'mistral-order': 'Let the assistant answer the tool result before the user speaks.',
+  'reasoning-required': 'Send reasoning_content back with the calls it came with.',
+  'reasoning-forbidden': 'Leave reasoning_content out for this endpoint.',
+  'no-empty-text': 'Drop the empty message; give an empty tool result a fixed text.',
+  'tools-not-empty': 'Leave tools out.',
+  'tool-choice-needs-tools': 'Drop the setting, or declare the tool.',
+  'tool-name-format': 'Rename the function.',
+  'stream-options-need-stream': 'Drop stream_options, or stream.',
+  'output-cap': 'Send max_completion_tokens or max_tokens, not both.',
 } as const satisfies RuleBook
 
 export type OpenAiChatRule = keyof typeof OPENAI_CHAT_RULES
@@ -210,22 +150,19 @@ function closeStep({ found }: ChatRuleContext, step: OpenStep | undefined): void
 const ROLES = new Set<unknown>(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** The rules of chat completions on a parsed body. Never throws; linear in the body. */
-export function checkOpenAiChat(body: unknown, options: RuleOptions = {}): Violation[] {
-  const found = findings(OPENAI_CHAT_RULES)
-  if (!isRecord(body)) {
-    found.report('body-shape', '', 'We could not parse the JSON body of your request.')
-    return [...found.list]
-  }
-  const lone = findLoneSurrogate(body, options.wellFormed)
-  if (lone !== undefined) {
-    found.report('well-formed-text', lone, 'We could not parse the JSON body of your request: lone surrogate in string')
-  }
-  const context = { body, found, profiles: profilesOf(options.profile) }
-  checkEnvelope(context)
-  listOf(body.messages).forEach((message, index) => checkMessage(context, message, index))
-  checkChatPairs(context)
-  return [...found.list]
+/** The rules of chat completions. */
+export const checkOpenAiChat = (body: unknown, options: RuleOptions = {}): readonly Violation[] =>
+  checkBody(OPENAI_CHAT_RULES, OPENAI_WORDS, body, options, (fields, found) => {
+    const context = { body: fields, found, profiles: profilesOf(options.profile) }
+    checkEnvelope(context)
+    listOf(fields.messages).forEach((message, index) => checkMessage(context, message, index))
+    checkChatPairs(context)
+  })
+
+/** The same on both wires of the vendor. */
+export const OPENAI_WORDS = {
+  shape: 'We could not parse the JSON body of your request.',
+  surrogate: 'We could not parse the JSON body of your request: lone surrogate in string',
 }
 
 function checkEnvelope({ body, found }: ChatRuleContext): void {

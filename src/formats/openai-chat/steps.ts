@@ -1,19 +1,11 @@
 import type { StreamEvent } from '../../core/codec.ts'
 import { SSE_DONE } from '../framing.ts'
+import { parseEvent } from '../kit/streams.ts'
 import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
-import {
-  byToolChoice,
-  eventOf,
-  parseData,
-  parseInput,
-  type HiddenWire,
-  type IsOurs,
-  type Passed,
-  type VisibleStream,
-} from '../wire/steps.ts'
+import { byToolChoice, eventOf, parseInput, type HiddenWire, type Passed, VisibleStream } from '../wire/steps.ts'
 
 /** The parts of a chat answer: its text and reasoning as one, each call as one. */
-const isText = (part: Fields): boolean => part['function'] === undefined && part['custom'] === undefined
+export const isText = (part: Fields): boolean => part['function'] === undefined && part['custom'] === undefined
 
 const nameOf = (part: Fields): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
 
@@ -31,7 +23,7 @@ export const steps: HiddenWire = {
       : undefined,
   isCall: (part) => !isText(part),
   resultOf: ({ id }, text) => ({ role: 'tool', tool_call_id: id, content: text }),
-  continuation: (parts, results) => [messageOf(parts), ...results],
+  continuation: (parts, results) => [messageOf(parts, null), ...results],
   joinsResults: false,
   partsOf: (body) => partsOfMessage(choiceOf(body)?.['message']),
   assemble(bodies, visible) {
@@ -57,7 +49,7 @@ export const steps: HiddenWire = {
       id: bodies[0]!['id'],
     }
   },
-  stream: (isOurs) => new ChatStream(isOurs),
+  stream: (isOurs) => new ChatStream(steps, isOurs),
 }
 
 const choiceOf = (body: Fields): Fields | undefined => recordsIn(body['choices'])[0]
@@ -65,142 +57,85 @@ const choiceOf = (body: Fields): Fields | undefined => recordsIn(body['choices']
 const finishOf = (reason: unknown, hasCalls: boolean): unknown =>
   reason === 'tool_calls' && !hasCalls ? 'stop' : reason
 
-function partsOfMessage(message: unknown): readonly Fields[] {
+export function partsOfMessage(message: unknown): readonly Fields[] {
   if (!isRecord(message)) return []
   const { tool_calls: calls, role: _role, ...text } = message
   const hasText = Object.values(text).some((value) => typeof value === 'string' && value !== '')
   return [...(hasText ? [text] : []), ...recordsIn(calls)]
 }
 
-function messageOf(parts: readonly Fields[]): Fields {
-  const calls = parts.filter(steps.isCall)
+/** An assistant's message; `content` stands in it where the parts say nothing. */
+export function messageOf(parts: readonly Fields[], content: string | null): Fields {
+  const calls = parts.filter((part) => !isText(part))
   const [text] = parts.filter(isText)
-  return { role: 'assistant', content: null, ...text, tool_calls: calls.length > 0 ? calls : undefined }
+  return { role: 'assistant', content, ...text, tool_calls: calls.length > 0 ? calls : undefined }
 }
 
-interface CallDraft {
-  id: string
-  name: string
-  arguments: string
-  hidden: boolean
-  shown: number
-}
-
-class ChatStream implements VisibleStream {
-  readonly #isOurs: IsOurs
-  #calls = new Map<number, CallDraft>()
-  #text: Record<string, string> = {}
-  #held: StreamEvent[] = []
-  #firstId: unknown
-  #answers = 0
+class ChatStream extends VisibleStream {
+  /** Number upstream → number that the client sees; undefined for calls of ours. */
+  #shown = new Map<number, number | undefined>()
   #shownCalls = 0
+  #firstId: unknown
+  /** Something was hidden: from there on events are written anew. */
   #changed = false
 
-  constructor(isOurs: IsOurs) {
-    this.#isOurs = isOurs
-  }
-
-  push(event: StreamEvent): readonly Passed[] {
-    if (event.data === SSE_DONE) return this.#end(event)
-    const data = parseData(event)
+  protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+    if (event.data === SSE_DONE) return this.end(event, data)
     if (data === undefined) return ['same']
     this.#firstId ??= data['id']
     const choice = choiceOf(data)
-    if (choice === undefined) return isRecord(data['usage']) ? this.#end(event) : ['same']
-    const delta = isRecord(choice['delta']) ? choice['delta'] : {}
-    this.#read(delta)
-    const shown = this.#visibleDelta(delta)
-    const ends = choice['finish_reason'] !== undefined && choice['finish_reason'] !== null
-    if (ends) return this.#end(this.#changed ? this.#rewritten(event, data, choice, shown ?? {}) : event)
+    if (choice === undefined) return isRecord(data['usage']) ? this.end(event, data) : ['same']
+    const shown = this.#visibleDelta(isRecord(choice['delta']) ? choice['delta'] : {})
+    if ((choice['finish_reason'] ?? null) !== null) {
+      const ending = this.#changed ? this.#rewritten(event, data, choice, { delta: shown ?? {} }) : event
+      return this.end(ending, ending === event ? data : parseEvent(ending.data))
+    }
     if (!this.#changed) return ['same']
-    return shown === undefined ? [] : [this.#rewritten(event, data, choice, shown)]
-  }
-
-  #end(event: StreamEvent): readonly Passed[] {
-    if (!this.#hidesCalls()) return [this.#ending(event)]
-    this.#held.push(event)
-    return []
-  }
-
-  #hidesCalls(): boolean {
-    return [...this.#calls.values()].some((call) => call.hidden)
-  }
-
-  #read(delta: Fields): void {
-    for (const [key, value] of Object.entries(delta)) {
-      if (typeof value === 'string' && key !== 'role') this.#text[key] = (this.#text[key] ?? '') + value
-    }
-    for (const call of recordsIn(delta['tool_calls'])) {
-      const index = Number(call['index'] ?? this.#calls.size)
-      const fields = isRecord(call['function']) ? call['function'] : {}
-      const draft = this.#calls.get(index) ?? this.#newCall(textOf(fields['name']))
-      this.#calls.set(index, draft)
-      if (typeof call['id'] === 'string') draft.id = call['id']
-      if (typeof fields['arguments'] === 'string') draft.arguments += fields['arguments']
-    }
-  }
-
-  #newCall(name: string): CallDraft {
-    const hidden = this.#isOurs(name)
-    if (hidden) this.#changed = true
-    return { id: '', name, arguments: '', hidden, shown: hidden ? -1 : this.#shownCalls++ }
+    return shown === undefined ? [] : [this.#rewritten(event, data, choice, { delta: shown })]
   }
 
   /** Undefined when nothing of the delta is for the client. */
   #visibleDelta(delta: Fields): Fields | undefined {
     const { tool_calls: calls, ...rest } = delta
     const kept = recordsIn(calls).flatMap((call) => {
-      const draft = this.#calls.get(Number(call['index'] ?? 0))
-      return draft === undefined || draft.hidden ? [] : [{ ...call, index: draft.shown }]
+      const number = Number(call['index'] ?? this.#shown.size)
+      if (!this.#shown.has(number)) this.#shown.set(number, this.#isOwn(call) ? undefined : this.#shownCalls++)
+      const index = this.#shown.get(number)
+      return index === undefined ? [] : [{ ...call, index }]
     })
     const says = Object.entries(rest).some(([key, value]) => key !== 'role' && value !== '' && value !== null)
     if (kept.length > 0) return { ...rest, tool_calls: kept }
     // The opening chunk of a later answer says nothing but its role.
-    return says || (calls === undefined && this.#answers === 0) ? rest : undefined
+    return says || (calls === undefined && this.answers === 0) ? rest : undefined
   }
 
-  #rewritten(event: StreamEvent, data: Fields, choice: Fields, delta: Fields): StreamEvent {
-    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, delta }] })
+  #isOwn(call: Fields): boolean {
+    const isHidden = this.isHidden(call)
+    if (isHidden) this.#changed = true
+    return isHidden
   }
 
-  parts(): readonly Fields[] {
-    const hasText = Object.values(this.#text).some((value) => value !== '')
-    return [
-      ...(hasText ? [{ ...this.#text }] : []),
-      ...[...this.#calls.values()].map(({ id, name, arguments: text }) => ({
-        id,
-        type: 'function',
-        function: { name, arguments: text },
-      })),
-    ]
+  #rewritten(event: StreamEvent, data: Fields, choice: Fields, changes: Fields): StreamEvent {
+    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, ...changes }] })
   }
 
-  close(): readonly Passed[] {
-    return this.#held.map((event) => this.#ending(event))
-  }
-
-  #ending(event: StreamEvent): Passed {
-    const data = event.data === SSE_DONE ? undefined : parseData(event)
+  protected override ending(event: StreamEvent, data: Fields | undefined): Passed {
     if (data === undefined || !this.#changed) return event
     const choice = choiceOf(data)
     if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId })
     const finish_reason = finishOf(choice['finish_reason'], this.#shownCalls > 0)
-    return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, finish_reason }] })
+    return this.#rewritten(event, data, choice, { finish_reason })
   }
 
-  next(): readonly Passed[] {
-    const said = this.#held.flatMap((event) => {
-      const data = event.data === SSE_DONE ? undefined : parseData(event)
-      const choice = data === undefined ? undefined : choiceOf(data)
-      const delta = isRecord(choice?.['delta']) ? choice['delta'] : {}
-      if (data === undefined || typeof delta['content'] !== 'string' || delta['content'] === '') return []
-      return [eventOf(event, { ...data, choices: [{ ...choice, finish_reason: null }] })]
-    })
-    this.#answers++
+  protected override saidAtTheEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+    const choice = data === undefined ? undefined : choiceOf(data)
+    const delta = isRecord(choice?.['delta']) ? choice['delta'] : {}
+    if (typeof delta['content'] !== 'string' || delta['content'] === '') return []
+    return [eventOf(event, { ...data, choices: [{ ...choice, finish_reason: null }] })]
+  }
+
+  protected override startOver(): void {
     this.#changed = true
-    this.#calls = new Map()
-    this.#text = {}
-    this.#held = []
-    return said
+    this.#shown = new Map()
   }
 }

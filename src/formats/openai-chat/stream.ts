@@ -1,11 +1,10 @@
-import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamReducer } from '../../core/codec.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, knownUsage, nested } from '../wire/wire.ts'
-import { type ItemCore, readCall, readPart, readReasoning } from './decode.ts'
+import { amount, inOrder, knownUsage, type MutableFields, nested, Pieces, reducer } from '../kit/streams.ts'
+import { type ItemCore, readCall, readPart, readReasoning, REASONING_KEYS } from './decode.ts'
 
 /** The cached count is inside the prompt count. */
 function readUsage(fields: Fields): Usage {
@@ -36,7 +35,12 @@ export function readResponse(body: unknown): ModelResponse {
   const response = recordOf(body) ?? {}
   const choice = recordOf(arrayOf(response['choices'])?.[0]) ?? {}
   const message = recordOf(choice['message']) ?? {}
-  const items = readAnswer(message).map((core, at): Item => ({ id: `r.${at}`, role: 'assistant', message: 0, ...core }))
+  const items = readAnswer(message, REASONING_KEYS).map((core, at): Item => ({
+    id: `r.${at}`,
+    role: 'assistant',
+    message: 0,
+    ...core,
+  }))
   const finish = stringOf(choice['finish_reason']) ?? ''
   const stop = stringOf(message['refusal']) ? 'refusal' : (STOPS[finish] ?? 'unknown')
   return {
@@ -59,8 +63,9 @@ const ranHostedTools = (response: Fields, message: Fields): boolean =>
 const MESSAGE_SOURCES = ['annotations', 'executed_tools'] as const
 const RESPONSE_SOURCES = ['citations', 'search_results'] as const
 
-function readAnswer(message: Readonly<Record<string, unknown>>): ItemCore[] {
-  const reasoning = readReasoning(message)
+/** What the message of an answer holds, in the order in which a model reads it. */
+export function readAnswer(message: Fields, reasoningKeys: readonly string[]): ItemCore[] {
+  const reasoning = readReasoning(message, reasoningKeys)
   const content = message['content']
   const cores: ItemCore[] = []
   if (reasoning !== undefined) {
@@ -90,41 +95,39 @@ function readAudio(audio: Readonly<Record<string, unknown>>): ItemCore {
   return { kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }
 }
 
+interface Call {
+  readonly start: MutableFields
+  readonly pieces: Pieces
+}
+
 /** Puts a streamed completion together again, from the first choice's deltas. */
 export function stream(): StreamReducer {
-  let head: MutableFields = {}
+  const head: MutableFields = {}
   let usage: unknown
   let finish: unknown = null
-  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
-  const seen: { done: boolean; error?: unknown } = { done: false }
   const text = new Pieces()
   const details: unknown[] = []
   const sources: MutableFields = {}
-  const calls = new Numbered<{ start: MutableFields; pieces: Pieces }>()
+  const calls = new Map<number, Call>()
 
   const onCalls = (deltas: readonly unknown[]): void => {
     for (const [at, value] of deltas.entries()) {
-      const delta = recordOf(value) ?? {}
+      const { index: given, function: asked, custom, ...rest } = recordOf(value) ?? {}
       // Servers that send a call whole may leave the index out.
-      const index = numberOf(delta['index']) ?? (stringOf(delta['id']) === undefined ? at : calls.size)
-      const call = calls.get(index) ?? calls.set(index, { start: {}, pieces: new Pieces() })
-      const body = recordOf(delta['function']) ?? recordOf(delta['custom']) ?? {}
-      for (const [key, inner] of Object.entries(delta)) {
-        if (key !== 'function' && key !== 'custom' && inner !== null) call.start[key] = inner
-      }
-      if (recordOf(delta['custom']) !== undefined) call.start['type'] = 'custom'
-      call.pieces.add('name', body['name'])
-      call.pieces.add('arguments', body['arguments'])
-      call.pieces.add('input', body['input'])
+      const index = numberOf(given) ?? (stringOf(rest['id']) === undefined ? at : calls.size)
+      const call = calls.get(index) ?? { start: {}, pieces: new Pieces() }
+      calls.set(index, call)
+      for (const [key, inner] of Object.entries(rest)) if (inner !== null) call.start[key] = inner
+      if (recordOf(custom) !== undefined) call.start['type'] = 'custom'
+      call.pieces.addAll('', recordOf(asked) ?? recordOf(custom))
     }
   }
 
   const onDelta = (delta: Fields): void => {
-    for (const key of ['content', 'refusal', 'reasoning_content', 'reasoning']) text.add(key, delta[key])
-    const audio = recordOf(delta['audio'])
-    for (const key of ['id', 'data', 'transcript']) text.add(`audio.${key}`, audio?.[key])
-    const legacy = recordOf(delta['function_call'])
-    for (const key of ['name', 'arguments']) text.add(`function_call.${key}`, legacy?.[key])
+    const { role: _, audio, function_call: legacy, ...said } = delta
+    text.addAll('', said)
+    text.addAll('audio.', recordOf(audio))
+    text.addAll('function_call.', recordOf(legacy))
     details.push(...(arrayOf(delta['reasoning_details']) ?? []))
     for (const key of MESSAGE_SOURCES) if (arrayOf(delta[key]) !== undefined) sources[key] = delta[key]
     onCalls(arrayOf(delta['tool_calls']) ?? [])
@@ -132,43 +135,33 @@ export function stream(): StreamReducer {
 
   const message = (): MutableFields => {
     const out: MutableFields = { role: 'assistant', content: null, ...text.under(''), ...sources }
-    const audio = text.under('audio.')
-    const legacy = text.under('function_call.')
-    if (Object.keys(audio).length > 0) out['audio'] = audio
-    if (Object.keys(legacy).length > 0) out['function_call'] = legacy
+    for (const key of ['audio', 'function_call']) {
+      const pieces = text.under(`${key}.`)
+      if (Object.keys(pieces).length > 0) out[key] = pieces
+    }
     if (details.length > 0) out['reasoning_details'] = joinDetails(details)
-    const whole = calls.inOrder().map(({ start, pieces }) => {
-      const isCustom = start['type'] === 'custom'
-      return { ...start, [isCustom ? 'custom' : 'function']: pieces.under('') }
-    })
-    if (whole.length > 0) out['tool_calls'] = whole
+    if (calls.size > 0) {
+      out['tool_calls'] = inOrder(calls).map(({ start, pieces }) => ({
+        id: start['id'],
+        type: 'function',
+        ...start,
+        [start['type'] === 'custom' ? 'custom' : 'function']: pieces.under(''),
+      }))
+    }
     return out
   }
 
-  return Object.assign(seen, {
-    push({ data }: StreamEvent): void {
-      if (data.trim() === '[DONE]') {
-        seen.done = true
-        return
-      }
-      const event = parseEvent(data)
-      if (event === undefined) return
-      if (event['error'] !== undefined && event['error'] !== null) {
-        seen.error = event['error']
-        return
-      }
-      for (const key of ['id', 'model', ...RESPONSE_SOURCES]) if (event[key] !== undefined) head[key] ??= event[key]
-      // The usage chunk has no choices; some servers put running totals into every chunk, so the last one counts.
-      if (recordOf(event['usage']) !== undefined) usage = event['usage']
-      for (const value of arrayOf(event['choices']) ?? []) {
-        const choice = recordOf(value) ?? {}
-        if ((numberOf(choice['index']) ?? 0) !== 0) continue
-        onDelta(recordOf(choice['delta']) ?? {})
-        if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null) finish = choice['finish_reason']
-      }
-    },
-    response: (): ModelResponse =>
-      readResponse({ ...head, usage, choices: [{ index: 0, message: message(), finish_reason: finish }] }),
+  const body = (): Fields => ({ ...head, usage, choices: [{ index: 0, message: message(), finish_reason: finish }] })
+  return reducer(readResponse, body, (event) => {
+    for (const key of ['id', 'model', ...RESPONSE_SOURCES]) if (event[key] !== undefined) head[key] ??= event[key]
+    // The usage chunk has no choices; some servers put running totals into every chunk, so the last one counts.
+    if (recordOf(event['usage']) !== undefined) usage = event['usage']
+    for (const value of arrayOf(event['choices']) ?? []) {
+      const choice = recordOf(value) ?? {}
+      if ((numberOf(choice['index']) ?? 0) !== 0) continue
+      onDelta(recordOf(choice['delta']) ?? {})
+      finish = choice['finish_reason'] ?? finish
+    }
   })
 }
 

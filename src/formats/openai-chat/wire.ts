@@ -1,23 +1,16 @@
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
-import { bearer, decodedPart, type Endpoint, type Routes, type Wire } from '../wire/wire.ts'
+import { bearer, decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answer.ts'
 import { body, FORMAT } from './decode.ts'
 import { written } from './encode.ts'
 import { checkOpenAiChat } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
-const traits: WireTraits = {
-  promptFraming: 'messages',
-  windowHoldsAnswer: true,
-  // Vendors that insist on an echo insist on it beside calls.
-  staleThinkingHeaders: {},
-  keepsAnswers: false,
-  compactsHistory: () => false,
-}
+const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
 
 export const endpoint: Endpoint = {
   name: 'openai',
@@ -104,7 +97,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers,

@@ -1,11 +1,10 @@
-import type { Conversation, NewTool } from '../../core/conversation.ts'
+import type { NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import type { Written } from '../kit/body.ts'
 import { objectJson } from '../kit/editing.ts'
 import { dataUrl } from '../kit/reading.ts'
-import { chatChoice, type Draft, draftOf, type DraftTurn, isWebUrl } from '../kit/writing.ts'
-import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
+import { chatChoice, type Draft, type DraftTurn, isWebUrl } from '../kit/writing.ts'
 
 /** A tool in the request's list. */
 export interface DeclaredTool {
@@ -18,45 +17,12 @@ export const declare = ({ name, description, parameters }: NewTool): DeclaredToo
   function: { name, description, parameters: { ...parameters } },
 })
 
-export const chat: ChatWire = {
-  body: ({ model, system, tools, entries, maxOutputTokens }, { isLocal }) =>
-    JSON.stringify({
-      model,
-      stream: true,
-      // Without it a stream says nothing about usage.
-      stream_options: { include_usage: true },
-      // The vendor's newer models want the longer name, and servers that imitate it know the shorter one.
-      [isLocal ? 'max_tokens' : 'max_completion_tokens']: maxOutputTokens,
-      tools: tools.map((tool) => ({ type: 'function', function: tool })),
-      messages: [{ role: 'system', content: system }, ...withAnswers(entries).flatMap(messageOf)],
-    }),
-}
-
-function messageOf(entry: Entry): readonly object[] {
-  if (entry.type === 'user') return [{ role: 'user', content: entry.text }]
-  if (entry.type === 'result') return [{ role: 'tool', tool_call_id: entry.callId, content: entry.text }]
-  if (entry.text === '' && entry.calls.length === 0) return []
-  const calls = entry.calls.map(({ id, name, input }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: JSON.stringify(input) },
-  }))
-  return [
-    {
-      role: 'assistant',
-      content: entry.text === '' ? null : entry.text,
-      tool_calls: calls.length > 0 ? calls : undefined,
-    },
-  ]
-}
-
 /** Reasoning models refuse `max_tokens`; many compatible servers know nothing else. */
 export const capKey = (model: string): string =>
   /^(?:openai\/)?(?:o\d|gpt-[5-9])/.test(model) ? 'max_completion_tokens' : 'max_tokens'
 
-/** Writes a conversation that came from another wire. */
-export function writeOpenaiChat(conversation: Conversation): Written {
-  const draft = draftOf(conversation)
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   const body = {
     model: settings.model,

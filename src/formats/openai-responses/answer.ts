@@ -1,10 +1,11 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 import {
   begun,
   isCall,
   piece,
-  plainErrorIn,
+  PLAIN_ANSWERS,
   type AnswerEnd,
   type AnswerHead,
   type AnswerPart,
@@ -15,7 +16,7 @@ import {
 import { type Fields, isRecord, numberOf, recordOf, textOf } from '../../core/values.ts'
 import { openaiError } from '../openai-chat/answer.ts'
 
-const usageOf = (usage: Usage | undefined): Fields => ({
+export const usageOf = (usage: Usage | undefined): Fields => ({
   input_tokens: usage?.input ?? 0,
   input_tokens_details: { cached_tokens: usage?.cacheRead ?? 0, cache_write_tokens: usage?.cacheWrite ?? 0 },
   output_tokens: usage?.output ?? 0,
@@ -130,6 +131,7 @@ function pieces(event: Fields): AnswerPiece[] {
 const PREAMBLE = ['response.created', 'response.in_progress', 'response.queued', 'keepalive']
 
 export const answers: Answers = {
+  ...PLAIN_ANSWERS,
   writer: responsesWriter,
   pieces,
   isPreamble: ({ type }) => PREAMBLE.includes(textOf(type)),
@@ -139,6 +141,4 @@ export const answers: Answers = {
     return plainErrorIn(body)
   },
   error: openaiError,
-  errorEvent: (error) => ({ data: JSON.stringify(error) }),
-  wantsUsage: () => true,
 }

@@ -1,10 +1,10 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { compactJson, member, rawText } from '../json/json-index.ts'
+import { compactJson, member } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl } from '../kit/reading.ts'
+import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-responses'
@@ -228,9 +228,9 @@ function readText({ input }: Fields): Item[] {
   return [placed(0, { kind: 'user', role: 'user', text: input }, { shape: 'input', message: 0, index: 0 })]
 }
 
-function readHead({ text, root }: Reader, { instructions }: Fields): Item[] {
+function readHead({ root }: Reader, { instructions }: Fields): Item[] {
   if (instructions === undefined || instructions === null) return []
-  const words = stringOf(instructions) ?? rawText(text, member(root, 'instructions')!)
+  const words = stringOf(instructions) ?? member(root, 'instructions')!.raw
   return [{ id: 'instructions', kind: 'instruction', role: 'system', text: words, message: -1 }]
 }
 
@@ -238,13 +238,13 @@ const placed = (at: number, core: RoledCore, place: ItemPosition): Item =>
   placedItem(FORMAT, place, at, core.role, core)
 
 function readElement(reader: Reader, fields: Fields, index: number): Item[] {
-  const { text, root, toolNames } = reader
+  const { root, toolNames } = reader
   if (typeOf(fields) === 'message') return readMessage(reader, fields, index)
   const place: ItemPosition = { shape: 'item', message: index, index: 0 }
   const core = readItem(fields, (key) => {
     const node = nodeAt(root, place)
     const found = key === undefined ? node : member(node, key)
-    return found === undefined ? '' : rawText(text, found)
+    return found === undefined ? '' : found.raw
   })
   if (core.kind === 'call' && core.callId !== undefined && core.toolName !== undefined)
     toolNames.set(core.callId, core.toolName)
@@ -252,12 +252,12 @@ function readElement(reader: Reader, fields: Fields, index: number): Item[] {
   return [placed(0, known === undefined ? core : { ...core, toolName: known }, place)]
 }
 
-function readMessage({ text, root }: Reader, fields: Fields, index: number): Item[] {
+function readMessage({ root }: Reader, fields: Fields, index: number): Item[] {
   const path = `input[${index}].content`
   const role = roleOf(fields['role'])
   const whole: ItemPosition = { shape: 'item', message: index, index: 0 }
   if (role === undefined) {
-    return [placed(0, { kind: 'opaque', role: 'user', text: rawText(text, nodeAt(root, whole)), sealed: true }, whole)]
+    return [placed(0, { kind: 'opaque', role: 'user', text: nodeAt(root, whole).raw, sealed: true }, whole)]
   }
   const content = fields['content'] ?? []
   const say = (words: string): RoledCore => ({ kind: kindOf(role), role, text: words })
@@ -269,7 +269,7 @@ function readMessage({ text, root }: Reader, fields: Fields, index: number): Ite
     const place: ItemPosition = { shape: 'part', message: index, index: at }
     return placed(
       at,
-      readPart(part, role, () => rawText(text, nodeAt(root, place))),
+      readPart(part, role, () => nodeAt(root, place).raw),
       place,
     )
   })
@@ -280,13 +280,9 @@ function roleOf(role: unknown): Role | undefined {
   return role === 'system' || role === 'developer' ? 'system' : undefined
 }
 
-function readTools({ text, root }: Reader, { tools }: Fields): ToolDeclaration[] {
-  if (tools === undefined || tools === null) return []
-  if (!Array.isArray(tools)) throw badInput(FORMAT, 'tools', 'an array')
-  const nodes = member(root, 'tools')!.items!
-  return objectsIn(tools, FORMAT, 'tools').map((tool, i) => ({
+function readTools({ root }: Reader): ToolDeclaration[] {
+  return toolsUnder(root, 'tools', FORMAT, (tool) => ({
     name: toolNameOf(tool),
-    text: rawText(text, nodes[i]!),
     readAs: tool['type'] === 'function' ? declaredAs(tool) : undefined,
   }))
 }

@@ -2,8 +2,8 @@ import type { HeldHistory } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
-import { type JsonNode, member, rawText } from '../json/json-index.ts'
-import { jsonTextOf, type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
+import { type JsonNode, member } from '../json/json-index.ts'
+import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
   elementSplices,
   encoder,
@@ -19,11 +19,11 @@ import {
 import { type CacheMark, groupByMessage, markJson, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { body, nodeAt, type ItemPosition, positionOf, toolNameOf, typeOf } from './decode.ts'
-import { declare, writeOpenaiResponses } from './write.ts'
+import { declare, write } from './write.ts'
 
 export const written = encoder<ItemPosition>({
   body,
-  writeForeign: writeOpenaiResponses,
+  write,
   envelope,
   inserted: writeMessage,
   within: (source, message, kept, marks) =>
@@ -40,16 +40,16 @@ export const written = encoder<ItemPosition>({
 })
 
 /** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
-function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splice {
+function editSplice({ root }: Source, item: Item, mark?: CacheMark): Splice {
   const place = positionOf(item)!
   const { shape } = place
   const node = nodeAt(root, place)
-  const json = jsonTextOf(item)
+  const json = JSON.stringify(item.text)
   if (item.sealed === true && item.kind !== 'opaque') throw sealedError(item)
   if (shape === 'input' || shape === 'content') return { start: node.start, end: node.end, text: json }
-  if (shape === 'part') return partSplice(text, item, node, json, mark)
+  if (shape === 'part') return partSplice(item, node, json, mark)
   if (item.kind === 'call') return callSplice(node, item)
-  if (item.kind === 'result') return resultSplice(text, node, json)
+  if (item.kind === 'result') return resultSplice(node, json)
   if (item.kind === 'opaque') {
     // What was opaque goes; a plain message takes its place.
     const role = item.role === 'system' ? 'developer' : item.role === 'user' ? 'user' : 'assistant'
@@ -58,13 +58,13 @@ function editSplice({ text, root }: Source, item: Item, mark?: CacheMark): Splic
   return spliceMember(node, 'content', json)
 }
 
-function partSplice(text: string, item: Item, node: JsonNode, json: string, mark: CacheMark | undefined): Splice {
+function partSplice(item: Item, node: JsonNode, json: string, mark: CacheMark | undefined): Splice {
   if (!isReplaced(item)) {
     return spliceMember(node, member(node, 'refusal') === undefined ? 'text' : 'refusal', json)
   }
   const key = 'prompt_cache_breakpoint'
   const own = member(node, key)
-  const kept = markJson(own === undefined ? mark : { key, json: rawText(text, own) })
+  const kept = markJson(own === undefined ? mark : { key, json: own.raw })
   const part =
     item.role === 'assistant'
       ? `{"type":"output_text","text":${json},"annotations":[]}`
@@ -83,7 +83,7 @@ const STRUCTURED: Readonly<Record<string, { readonly key: string; readonly inner
 function callSplice(node: JsonNode, item: Item): Splice {
   const type = typeOf(node.value as Record<string, unknown>)
   if (type === 'function_call') return spliceMember(node, 'arguments', JSON.stringify(objectJson(item.text)))
-  if (type === 'custom_tool_call') return spliceMember(node, 'input', jsonTextOf(item))
+  if (type === 'custom_tool_call') return spliceMember(node, 'input', JSON.stringify(item.text))
   if (type === 'tool_search_call') return spliceMember(node, 'arguments', objectJson(item.text))
   const structured = STRUCTURED[type]
   const whole = structured === undefined ? undefined : member(node, structured.key)
@@ -100,11 +100,11 @@ function isObjectJson(text: string): boolean {
   }
 }
 
-function resultSplice(text: string, node: JsonNode, json: string): Splice {
+function resultSplice(node: JsonNode, json: string): Splice {
   if (typeOf(node.value as Record<string, unknown>) !== 'shell_call_output') return spliceMember(node, 'output', json)
   // A shell's output is a list of runs; how the first one ended stays true.
   const outcome = member(member(node, 'output')?.items?.[0], 'outcome')
-  const ended = outcome === undefined ? '{"type":"exit","exit_code":0}' : rawText(text, outcome)
+  const ended = outcome === undefined ? '{"type":"exit","exit_code":0}' : outcome.raw
   return spliceMember(node, 'output', `[{"stdout":${json},"stderr":"","outcome":${ended}}]`)
 }
 
@@ -148,12 +148,12 @@ const NOT_REPEATABLE = new Set(['item_reference', 'compaction', 'compaction_trig
 export const held: HeldHistory = {
   isKept: (conversation) => body.fields(conversation)['store'] !== false,
   itemsOf(conversation) {
-    const { text, root } = sourceOf(conversation)
+    const { root } = sourceOf(conversation)
     const input = member(root, 'input')
     if (input === undefined || input.value === null) return []
-    if (typeof input.value === 'string') return [`{"role":"user","content":${rawText(text, input)}}`]
+    if (typeof input.value === 'string') return [`{"role":"user","content":${input.raw}}`]
     const elements = input.items ?? []
-    return elements.every(({ value }) => isRepeatable(value)) ? elements.map((node) => rawText(text, node)) : undefined
+    return elements.every(({ value }) => isRepeatable(value)) ? elements.map((node) => node.raw) : undefined
   },
   writeOut(conversation, earlier) {
     const { text, root } = sourceOf(conversation)
@@ -194,13 +194,13 @@ function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
     if (message.own === undefined)
       return 'restored' in message ? writeRestored(written.encode, message.restored) : writeMessage(message.inserted)
     const [item] = message.kept
-    return item?.edited === true ? writeMessage(item) : `{"role":"user","content":${rawText(source.text, list!)}}`
+    return item?.edited === true ? writeMessage(item) : `{"role":"user","content":${list!.raw}}`
   })
   return [spliceMember(source.root, 'input', `[${messages.join(',')}]`)]
 }
 
 function writeMessage(item: Item, mark?: CacheMark): string {
-  const text = jsonTextOf(item)
+  const text = JSON.stringify(item.text)
   const content = mark === undefined ? text : `[{"type":"input_text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }

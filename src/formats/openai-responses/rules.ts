@@ -1,69 +1,28 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import { type Findings, findings, findLoneSurrogate, type RuleBook, shown } from '../kit/rules.ts'
+import { checkBody, type Findings, type RuleBook, shown } from '../kit/rules.ts'
+import { OPENAI_WORDS } from '../openai-chat/rules.ts'
 
 /** The rules of the Responses API, as data. */
 export const OPENAI_RESPONSES_RULES = {
-  'body-shape': { summary: 'The body has a model and an input.', fix: 'Send a Responses request body.' },
-  'well-formed-text': {
-    summary: 'Every string is well-formed Unicode.',
-    fix: 'Cut text between code points; drop the lone surrogate.',
-  },
-  'item-shape': {
-    summary: 'An input item has a type, or a role and content.',
-    fix: 'Send the item as the API gave it, or as a message.',
-  },
-  'call-shape': {
-    summary: 'A call has a call_id of at most 64 characters, a name, and its arguments as a string.',
-    fix: 'Send the call as the API gave it.',
-  },
-  'calls-answered': {
-    summary: 'Each call has its output in the input.',
-    fix: 'Keep the output with its call, or drop both and their reasoning.',
-  },
-  'outputs-have-calls': {
-    summary: 'Each output answers a call that stands before it.',
-    fix: 'Keep the call with its output, or drop both.',
-  },
-  'outputs-once': { summary: 'A call has one output.', fix: 'Keep the newest of the outputs with this call id.' },
-  'unique-call-ids': {
-    summary: 'Call ids are unique in the input.',
-    fix: 'Rename the second id, in the call and in its output.',
-  },
-  'unique-item-ids': { summary: 'Item ids are unique in the input.', fix: 'Send each item once.' },
-  'item-id-prefix': {
-    summary: 'Item ids begin with the letters of their type: fc, rs, msg.',
-    fix: 'Leave the id out, or send the one that the API gave.',
-  },
-  'reasoning-followed': {
-    summary: 'A reasoning item is followed by the item it led to.',
-    fix: 'Keep reasoning and the item behind it together, or drop both.',
-  },
-  'reasoning-sealed': {
-    summary: 'Without storage, reasoning carries its encrypted content.',
-    fix: 'Ask for reasoning.encrypted_content, or drop the reasoning with its call.',
-  },
-  'no-references': {
-    summary: 'Without storage, items cannot be named by id alone.',
-    fix: 'Send the whole item.',
-  },
-  'compaction-shape': {
-    summary: 'A compaction item carries its encrypted content.',
-    fix: 'Send the compaction item byte for byte as it was given.',
-  },
-  'one-chain': {
-    summary: 'previous_response_id and conversation exclude each other.',
-    fix: 'Send one of the two.',
-  },
-  'deferred-tools': {
-    summary: 'Deferred tools come with the tool_search tool.',
-    fix: 'Declare {"type":"tool_search"}, or load the tools directly.',
-  },
-  'tool-choice-needs-tools': {
-    summary: 'A forced tool is declared.',
-    fix: 'Drop tool_choice, or declare the tool.',
-  },
-  'output-cap': { summary: 'max_output_tokens is at least 16.', fix: 'Raise max_output_tokens, or leave it out.' },
+  'body-shape': 'Send a Responses request body.',
+  'well-formed-text': 'Cut text between code points; drop the lone surrogate.',
+  'item-shape': 'Send the item as the API gave it, or as a message.',
+  'call-shape': 'Send the call as the API gave it.',
+  'calls-answered': 'Keep the output with its call, or drop both and their reasoning.',
+  'outputs-have-calls': 'Keep the call with its output, or drop both.',
+  'outputs-once': 'Keep the newest of the outputs with this call id.',
+  'unique-call-ids': 'Rename the second id, in the call and in its output.',
+  'unique-item-ids': 'Send each item once.',
+  'item-id-prefix': 'Leave the id out, or send the one that the API gave.',
+  'reasoning-followed': 'Keep reasoning and the item behind it together, or drop both.',
+  'reasoning-sealed': 'Ask for reasoning.encrypted_content, or drop the reasoning with its call.',
+  'no-references': 'Send the whole item.',
+  'compaction-shape': 'Send the compaction item byte for byte as it was given.',
+  'one-chain': 'Send one of the two.',
+  'deferred-tools': 'Declare {"type":"tool_search"}, or load the tools directly.',
+  'tool-choice-needs-tools': 'Drop tool_choice, or declare the tool.',
+  'output-cap': 'Raise max_output_tokens, or leave it out.',
 } as const satisfies RuleBook
 
 export type OpenAiResponsesRule = keyof typeof OPENAI_RESPONSES_RULES
@@ -174,23 +133,14 @@ const ID_PREFIXES = new Map<unknown, string>([
   ['reasoning', 'rs'],
 ])
 
-/** The rules of the Responses API on a parsed body. Never throws; linear in the body. */
-export function checkOpenAiResponses(body: unknown, options: RuleOptions = {}): Violation[] {
-  const found = findings(OPENAI_RESPONSES_RULES)
-  if (!isRecord(body)) {
-    found.report('body-shape', '', 'We could not parse the JSON body of your request.')
-    return [...found.list]
-  }
-  const lone = findLoneSurrogate(body, options.wellFormed)
-  if (lone !== undefined) {
-    found.report('well-formed-text', lone, 'We could not parse the JSON body of your request: lone surrogate in string')
-  }
-  const context = { body, found }
-  checkEnvelope(context)
-  checkItems(context)
-  checkItemPairs(listOf(body.input), isChained(body), found)
-  return [...found.list]
-}
+/** The rules of the Responses API. */
+export const checkOpenAiResponses = (body: unknown, options: RuleOptions = {}): readonly Violation[] =>
+  checkBody(OPENAI_RESPONSES_RULES, OPENAI_WORDS, body, options, (fields, found) => {
+    const context = { body: fields, found }
+    checkEnvelope(context)
+    checkItems(context)
+    checkItemPairs(listOf(fields.input), isChained(fields), found)
+  })
 
 /** The provider holds history that the body does not show. */
 const isChained = (body: Fields): boolean =>

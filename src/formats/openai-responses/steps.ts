@@ -1,15 +1,6 @@
 import type { StreamEvent } from '../../core/codec.ts'
 import { isRecord, recordsIn, textOf, type Fields } from '../../core/values.ts'
-import {
-  byToolChoice,
-  eventOf,
-  parseData,
-  parseInput,
-  type HiddenWire,
-  type IsOurs,
-  type Passed,
-  type VisibleStream,
-} from '../wire/steps.ts'
+import { byToolChoice, eventOf, parseInput, type HiddenWire, type Passed, VisibleStream } from '../wire/steps.ts'
 
 export const steps: HiddenWire = {
   list: 'input',
@@ -32,7 +23,7 @@ export const steps: HiddenWire = {
     ...bodies.at(-1)!,
     output: visible,
   }),
-  stream: (isOurs) => new ResponsesStream(isOurs),
+  stream: (isOurs) => new ResponsesStream(steps, isOurs),
 }
 
 const isRunByClient = ({ type }: Fields): boolean =>
@@ -40,48 +31,33 @@ const isRunByClient = ({ type }: Fields): boolean =>
 
 const ENDINGS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-class ResponsesStream implements VisibleStream {
-  readonly #isOurs: IsOurs
+class ResponsesStream extends VisibleStream {
+  /** Index upstream → index that the client sees; undefined for items of ours. */
   #shown = new Map<number, number | undefined>()
   #visibleCount = 0
   #visible: Fields[] = []
-  #parts: Fields[] = []
-  #held: StreamEvent[] = []
   #firstId: unknown
-  #answers = 0
   #sequence = 0
+  /** Something was hidden: from there on events are written anew. */
   #changed = false
-  #hidesCalls = false
 
-  constructor(isOurs: IsOurs) {
-    this.#isOurs = isOurs
-  }
-
-  push(event: StreamEvent): readonly Passed[] {
-    const data = parseData(event)
+  protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (data === undefined) return ['same']
     const type = String(data['type'])
-    if (ENDINGS.has(type)) {
-      if (!this.#hidesCalls) return [this.#ending(event, data)]
-      this.#held.push(event)
-      return []
-    }
+    if (ENDINGS.has(type)) return this.end(event, data)
     if (isRecord(data['response'])) this.#firstId ??= data['response']['id']
-    if ((type === 'response.created' || type === 'response.in_progress') && this.#answers > 0) return []
-    const index = typeof data['output_index'] === 'number' ? data['output_index'] : undefined
-    if (index === undefined) return [this.#numbered(event, data)]
-    const item = isRecord(data['item']) ? data['item'] : undefined
-    if (type === 'response.output_item.added' && item !== undefined) {
-      const hidden = steps.callOf(item, this.#isOurs) !== undefined
-      if (hidden) this.#hidesCalls = this.#changed = true
-      this.#shown.set(index, hidden ? undefined : this.#visibleCount++)
-    }
-    if (type === 'response.output_item.done' && item !== undefined) {
-      this.#parts.push(item)
-      if (this.#shown.get(index) !== undefined) this.#visible.push(item)
+    if ((type === 'response.created' || type === 'response.in_progress') && this.answers > 0) return []
+    const { output_index: index, item } = data
+    if (typeof index !== 'number') return [this.#numbered(event, data)]
+    if (type === 'response.output_item.added' && isRecord(item)) {
+      const isHidden = this.isHidden(item)
+      if (isHidden) this.#changed = true
+      this.#shown.set(index, isHidden ? undefined : this.#visibleCount++)
     }
     const shown = this.#shown.get(index)
-    return shown === undefined ? [] : [this.#numbered(event, data, shown)]
+    if (shown === undefined) return []
+    if (type === 'response.output_item.done' && isRecord(item)) this.#visible.push(item)
+    return [this.#numbered(event, data, shown)]
   }
 
   #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
@@ -94,15 +70,7 @@ class ResponsesStream implements VisibleStream {
     })
   }
 
-  parts(): readonly Fields[] {
-    return this.#parts
-  }
-
-  close(): readonly Passed[] {
-    return this.#held.map((event) => this.#ending(event, parseData(event)!))
-  }
-
-  #ending(event: StreamEvent, data: Fields): Passed {
+  protected override ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
     // One id for the whole stream; only where the provider stores it the client may chain to it, and the last one has everything.
     const id = response['store'] === true ? response['id'] : (this.#firstId ?? response['id'])
@@ -110,13 +78,8 @@ class ResponsesStream implements VisibleStream {
     return this.#numbered(event, { ...data, response: whole })
   }
 
-  next(): readonly Passed[] {
-    this.#answers++
+  protected override startOver(): void {
     this.#changed = true
-    this.#hidesCalls = false
-    this.#parts = []
     this.#shown = new Map()
-    this.#held = []
-    return []
   }
 }

@@ -1,10 +1,9 @@
-import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { type MutableFields, Numbered, parseEvent, Pieces } from '../kit/streams.ts'
-import { amount, knownUsage, nested } from '../wire/wire.ts'
+import { amount, inOrder, knownUsage, type MutableFields, nested, Pieces, reducer } from '../kit/streams.ts'
 import { readItem, readPart, type RoledCore, typeOf } from './decode.ts'
 import { repeatable } from './encode.ts'
 
@@ -62,7 +61,7 @@ function stopOf(response: Fields, output: readonly Fields[], items: readonly Ite
 interface Growing {
   readonly start: Fields
   readonly pieces: Pieces
-  done?: Fields
+  readonly done?: Fields | undefined
 }
 
 /** Member that each kind of delta belongs to; the indexed ones are parts of a list. */
@@ -82,65 +81,47 @@ const ENDS = new Set(['response.completed', 'response.incomplete', 'response.fai
 /** Puts a streamed response together again. The closing event repeats it whole; a cut stream is rebuilt from its deltas. */
 export function stream(): StreamReducer {
   let response: Fields = {}
-  const items = new Numbered<Growing>()
-  // Plain fields: an object with getters of its own would be kept, with the whole answer, until the next full collection.
-  const seen: { done: boolean; error?: unknown } = { done: false }
-
-  const indexOf = (event: Fields): number => numberOf(event['output_index']) ?? items.size
-  const itemAt = (event: Fields): Growing =>
-    items.get(indexOf(event)) ?? items.set(indexOf(event), { start: {}, pieces: new Pieces() })
-
-  const onEvent = (type: string, event: Fields): void => {
+  const items = new Map<number, Growing>()
+  const body = (): Fields => {
+    const closing = arrayOf(response['output']) ?? []
+    // Some servers leave the closing list empty; the items were sent one by one then.
+    return { ...response, output: closing.length > 0 ? closing : inOrder(items).map(finishItem) }
+  }
+  return reducer(readResponse, body, (event, seen, name) => {
+    const type = stringOf(event['type']) ?? name ?? ''
+    const index = numberOf(event['output_index']) ?? items.size
+    const item = items.get(index) ?? { start: {}, pieces: new Pieces() }
     const delta = DELTAS[type]
     if (delta !== undefined) {
       const at = numberOf(event[delta.list === 'summary' ? 'summary_index' : 'content_index']) ?? 0
-      const name = delta.list === undefined ? delta.field : `${delta.list} ${at} ${delta.part}`
-      itemAt(event).pieces.add(name, event['delta'])
+      item.pieces.add(delta.list === undefined ? delta.field : `${delta.list} ${at} ${delta.part}`, event['delta'])
+      items.set(index, item)
     } else if (type === 'response.output_item.added') {
-      items.set(indexOf(event), { start: recordOf(event['item']) ?? {}, pieces: new Pieces() })
+      items.set(index, { start: recordOf(event['item']) ?? {}, pieces: new Pieces() })
     } else if (type === 'response.output_item.done') {
-      const item = recordOf(event['item'])
-      if (item !== undefined) itemAt(event).done = item
-    } else if (type === 'error') seen.error = event['error'] ?? event
-    else if (recordOf(event['response']) !== undefined) {
+      items.set(index, { ...item, done: recordOf(event['item']) ?? item.done })
+    } else if (recordOf(event['response']) !== undefined) {
       response = { ...response, ...recordOf(event['response']) }
       if (type === 'response.failed') seen.error = response['error'] ?? response
       if (ENDS.has(type)) seen.done = true
     }
-  }
-
-  return Object.assign(seen, {
-    push({ event: name, data }: StreamEvent): void {
-      if (data.trim() === '[DONE]') {
-        seen.done = true
-        return
-      }
-      const event = parseEvent(data)
-      if (event !== undefined) onEvent(stringOf(event['type']) ?? name ?? '', event)
-    },
-    response: (): ModelResponse => {
-      const closing = arrayOf(response['output']) ?? []
-      // Some servers leave the closing list empty; the items were sent one by one then.
-      const output = closing.length > 0 ? closing : items.inOrder().map(finishItem)
-      return readResponse({ ...response, output })
-    },
   })
 }
 
 function finishItem({ start, pieces, done }: Growing): Fields {
   if (done !== undefined) return done
   const item: MutableFields = { ...start }
-  const lists = new Map<string, Numbered<unknown>>()
+  const lists = new Map<string, Map<number, unknown>>()
   for (const [name, text] of Object.entries(pieces.under(''))) {
     const [list = '', at, type] = name.split(' ')
     if (type === undefined) {
       item[name] = (stringOf(start[name]) ?? '') + String(text)
       continue
     }
-    const parts = lists.get(list) ?? new Numbered<unknown>()
+    const parts = lists.get(list) ?? new Map<number, unknown>()
     lists.set(list, parts)
     parts.set(Number(at), { type, [type === 'refusal' ? 'refusal' : 'text']: text })
   }
-  for (const [list, parts] of lists) item[list] = parts.inOrder()
+  for (const [list, parts] of lists) item[list] = inOrder(parts)
   return item
 }

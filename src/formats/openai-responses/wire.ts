@@ -9,7 +9,7 @@ import { held, written } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 import { steps } from './steps.ts'
 import { readResponse, stream } from './stream.ts'
-import { chat, declare } from './write.ts'
+import { declare, write } from './write.ts'
 
 /** Servers of the same wire answer 400 to a member that they do not know. */
 const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|services\.ai\.azure\.com)(?:[:/]|$)/i
@@ -22,8 +22,6 @@ const traits: WireTraits = {
   keepsAnswers: true,
   compactsHistory: (endpoint) => endpoint === undefined || COMPACTING.test(endpoint),
 }
-
-/** The vendor is the same on both of its wires. */
 
 const routes: Routes = {
   match(pathname) {
@@ -50,7 +48,7 @@ export const wire: Wire = {
   answers,
   steps,
   declare,
-  chat,
+  write,
   routes,
   endpoint,
   servers: [],

@@ -1,11 +1,10 @@
-import type { Conversation, NewTool } from '../../core/conversation.ts'
+import type { NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import type { Written } from '../kit/body.ts'
 import { objectJson } from '../kit/editing.ts'
 import { dataUrl } from '../kit/reading.ts'
-import { type Draft, draftOf, type DraftTurn, isWebUrl, responsesChoice } from '../kit/writing.ts'
-import { type ChatWire, type Entry, withAnswers } from '../wire/chat.ts'
+import { type Draft, type DraftTurn, isWebUrl, responsesChoice } from '../kit/writing.ts'
 
 /** A tool in the request's list. */
 export interface DeclaredTool {
@@ -25,36 +24,8 @@ export const declare = ({ name, description, parameters }: NewTool): DeclaredToo
   strict: false,
 })
 
-export const chat: ChatWire = {
-  body: ({ model, system, tools, entries, maxOutputTokens }) =>
-    JSON.stringify({
-      model,
-      stream: true,
-      store: false,
-      max_output_tokens: maxOutputTokens,
-      instructions: system,
-      tools: tools.map((tool) => ({ type: 'function', ...tool, strict: false })),
-      input: withAnswers(entries).flatMap(itemsOf),
-    }),
-}
-
-function itemsOf(entry: Entry): readonly object[] {
-  if (entry.type === 'user') return [{ role: 'user', content: entry.text }]
-  if (entry.type === 'result') return [{ type: 'function_call_output', call_id: entry.callId, output: entry.text }]
-  return [
-    ...(entry.text === '' ? [] : [{ role: 'assistant', content: entry.text }]),
-    ...entry.calls.map(({ id, name, input }) => ({
-      type: 'function_call',
-      call_id: id,
-      name,
-      arguments: JSON.stringify(input),
-    })),
-  ]
-}
-
-/** Writes a conversation that came from another wire. */
-export function writeOpenaiResponses(conversation: Conversation): Written {
-  const draft = draftOf(conversation)
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   if (sampling.stop !== undefined) draft.lose(undefined, 'stop sequences')
   const body = {

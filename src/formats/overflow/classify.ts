@@ -1,5 +1,4 @@
 import { isRecord, listOf } from '../../core/values.ts'
-import { BoundedMap } from '../../util/bounded-map.ts'
 import { ERROR_PATTERNS, type ErrorKind, type ErrorPattern, OVERFLOW_WORDINGS } from './patterns.ts'
 
 /** An error answer as it arrived: the parsed body, its text, or an error event of a stream. */
@@ -219,28 +218,4 @@ const plausible = (amount: number): number | undefined => (amount > 0 && amount 
 function numbersOf(values: { readonly [Key in keyof Numbers]: number | undefined }): Numbers {
   const known = Object.entries(values).filter((entry): entry is [string, number] => Number.isFinite(entry[1]))
   return Object.fromEntries(known)
-}
-
-/**
- * Hosts of vendors, which refuse a prompt that is too long. Whatever else answers may be a server that drops the front of it without a word.
- */
-const VENDOR_HOSTS =
-  /(?:^|\.)(?:openai\.com|anthropic\.com|claude\.ai|googleapis\.com|azure\.com|amazonaws\.com|aliyuncs\.com|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com|cohere\.com|cohere\.ai|together\.ai|together\.xyz|fireworks\.ai|cerebras\.ai|perplexity\.ai|moonshot\.(?:ai|cn)|z\.ai|bigmodel\.cn|minimax(?:i)?\.(?:io|com|chat)|nvidia\.com|githubcopilot\.com|github\.ai|sambanova\.ai|deepinfra\.com|baseten\.co|vercel\.sh)$/
-
-/** Whether a base URL is a vendor's. */
-export function isVendor(endpoint: string): boolean {
-  const known = judged.get(endpoint) ?? isVendorHost(endpoint)
-  judged.set(endpoint, known)
-  return known
-}
-
-/** Asked for every request, of the few endpoints that there are. */
-const judged = new BoundedMap<string, boolean>(100)
-
-function isVendorHost(endpoint: string): boolean {
-  try {
-    return VENDOR_HOSTS.test(new URL(endpoint).hostname)
-  } catch {
-    return false
-  }
 }

@@ -1,6 +1,7 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
+import { plainErrorIn } from '../kit/streams.ts'
 
 /** A part of an answer in words that every wire has. `text` is what was said, thought, or the arguments of a call as JSON. */
 export interface AnswerPart {
@@ -66,6 +67,13 @@ export interface AnswerWriter {
   end(head: AnswerHead, end: AnswerEnd): readonly StreamEvent[]
 }
 
+/** What most wires do alike: errors travel as they are, and usage is always told. */
+export const PLAIN_ANSWERS: Pick<Answers, 'errorIn' | 'errorEvent' | 'wantsUsage'> = {
+  errorIn: plainErrorIn,
+  errorEvent: (error) => ({ data: JSON.stringify(error) }),
+  wantsUsage: () => true,
+}
+
 /** A piece of text; nothing for what is none. */
 export const piece = (kind: AnswerPiece['kind'], key: string, text: unknown): AnswerPiece[] =>
   typeof text === 'string' && text !== '' ? [{ kind, key, text }] : []
@@ -80,12 +88,6 @@ export const begun = (key: string, id: unknown, name: unknown, text = ''): Answe
     name: typeof name === 'string' && name !== '' ? name : undefined,
   },
 ]
-
-/** The error of a body that has one under `error`, or is one. */
-export function plainErrorIn(body: Fields): unknown {
-  if (typeof body['error'] === 'string' || isRecord(body['error'])) return body['error']
-  return body['object'] === 'error' || body['type'] === 'error' ? body : undefined
-}
 
 /** The word for a status in the errors of most vendors. */
 export function errorTypeOf(status: number): string {

@@ -1,12 +1,7 @@
+import type { Item, ItemCore } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
-
-/** How a chat of our own is written in one wire. Reading answers is the codec's. */
-export interface ChatWire {
-  /** A request for a stream. */
-  body(request: ChatRequest, endpoint: { readonly isLocal: boolean }): string
-  /** Collects what must be sent back exactly; absent where text and calls say it all. */
-  keeper?(): { push(event: Fields): void; value(): unknown }
-}
+import { groupByRole } from '../kit/writing.ts'
+import type { Wire } from './wire.ts'
 
 /** A call of a tool, as every wire can say it. */
 export interface ToolCall {
@@ -48,17 +43,37 @@ export interface ChatRequest {
   readonly maxOutputTokens: number
 }
 
-/** Runs of entries that stand in one message: results of one step, texts of one person. */
-export function runsOf(entries: readonly Entry[]): readonly (readonly Entry[])[] {
-  const runs: Entry[][] = []
-  for (const entry of entries) {
-    if (entry.type === 'assistant' && entry.text === '' && entry.calls.length === 0) continue
-    const last = runs.at(-1)
-    const joins = last !== undefined && entry.type !== 'assistant' && last[0]!.type !== 'assistant'
-    if (joins) last.push(entry)
-    else runs.push([entry])
+/** A request for a stream, in the words that a conversation of another wire is written with, too. */
+export function writeChat(wire: Pick<Wire, 'id' | 'write' | 'codec'>, request: ChatRequest): string {
+  const items = withAnswers(request.entries).flatMap((entry, message) => itemsOf(entry, wire.id, message))
+  const { text } = wire.write({
+    head: [request.system],
+    turns: groupByRole(items),
+    tools: request.tools.map((tool) => ({ ...tool, parameters: { ...tool.parameters } })),
+    settings: { model: request.model, stream: true, reasoning: false, maxOutputTokens: request.maxOutputTokens },
+    sampling: {},
+    losses: [],
+    lose: () => {},
+    omit: () => undefined,
+  })
+  return wire.codec.placeCacheMarks?.(text) ?? text
+}
+
+function itemsOf(entry: Entry, wire: string, message: number): Item[] {
+  const item = (core: ItemCore, role: Item['role']): Item => ({ ...core, id: '', role, message })
+  if (entry.type === 'user') return [item({ kind: 'user', text: entry.text }, 'user')]
+  if (entry.type === 'result') {
+    const { callId, name: toolName, text, isError } = entry
+    return [item({ kind: 'result', text, callId, toolName, isError: isError ? true : undefined }, 'tool')]
   }
-  return runs
+  if (entry.raw?.wire === wire) return [item({ kind: 'opaque', text: JSON.stringify(entry.raw.value) }, 'assistant')]
+  const said = item({ kind: 'assistant', text: entry.text }, 'assistant')
+  return [
+    ...(entry.text === '' ? [] : [said]),
+    ...entry.calls.map(({ id: callId, name: toolName, input }) =>
+      item({ kind: 'call', text: JSON.stringify(input), callId, toolName }, 'assistant'),
+    ),
+  ]
 }
 
 /** It cannot be known: the process may have been killed before the call, in the middle of it, or between its end and our note of it. */

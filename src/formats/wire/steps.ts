@@ -1,7 +1,7 @@
-import { isRecord, type Fields } from '../../core/values.ts'
+import { type Fields, isRecord, recordOf, stringOf } from '../../core/values.ts'
 import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/streams.ts'
-import { readToolChoice } from '../kit/writing.ts'
+import { arrayOf } from '../kit/reading.ts'
 
 /** A call of one of our own tools, read off an answer. */
 export interface HiddenCall {
@@ -26,16 +26,68 @@ export type Passed = 'same' | StreamEvent
 /** Which tools are ours. */
 export type IsOurs = (name: string) => boolean
 
-/** One visible stream, made of one or more answers of the upstream. */
-export interface VisibleStream {
-  /** What the client gets for this event now. The end of an answer with calls of ours is held back: it may not be the end. */
-  push(event: StreamEvent): readonly Passed[]
-  /** The parts of the current answer, ours included, as they stand in a history. */
-  parts(): readonly Fields[]
+/** One visible stream, made of one or more answers of the upstream: each wire says what of an event its client gets. */
+export abstract class VisibleStream {
+  /** Answers of the upstream before the one at hand. */
+  protected answers = 0
+  /** The answer at hand calls one of our tools, so its end may not be the end. */
+  protected hidesCalls = false
+  readonly #wire: Pick<HiddenWire, 'callOf'>
+  readonly #isOurs: IsOurs
+  #held: StreamEvent[] = []
+
+  constructor(wire: Pick<HiddenWire, 'callOf'>, isOurs: IsOurs) {
+    this.#wire = wire
+    this.#isOurs = isOurs
+  }
+
+  /** What the client gets for this event now. The end of an answer with calls of ours is held back. */
+  push(event: StreamEvent): readonly Passed[] {
+    return this.take(event, parseEvent(event.data))
+  }
+
   /** The events that end the visible answer, where they were held back. */
-  close(): readonly Passed[]
+  close(): readonly Passed[] {
+    return this.#held.map((event) => this.ending(event, parseEvent(event.data)))
+  }
+
   /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
-  next(): readonly Passed[]
+  next(): readonly Passed[] {
+    const said = this.#held.flatMap((event) => this.saidAtTheEnd(event, parseEvent(event.data)))
+    this.answers++
+    this.hidesCalls = false
+    this.#held = []
+    this.startOver()
+    return said
+  }
+
+  /** Notes whether a part of the answer calls one of our tools. */
+  protected isHidden(part: Fields): boolean {
+    const isHidden = this.#wire.callOf(part, this.#isOurs) !== undefined
+    if (isHidden) this.hidesCalls = true
+    return isHidden
+  }
+
+  /** An event that ends the answer: it waits where calls of ours stand in it. */
+  protected end(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+    if (!this.hidesCalls) return [this.ending(event, data)]
+    this.#held.push(event)
+    return []
+  }
+
+  protected abstract take(event: StreamEvent, data: Fields | undefined): readonly Passed[]
+
+  /** The end as the client gets it. */
+  protected ending(event: StreamEvent, _data: Fields | undefined): Passed {
+    return event
+  }
+
+  protected saidAtTheEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
+    return []
+  }
+
+  /** Forgets the answer at hand. */
+  protected startOver(): void {}
 }
 
 /**
@@ -65,14 +117,51 @@ export interface HiddenWire {
   stream(isOurs: IsOurs): VisibleStream
 }
 
+/** Which tools the model may or must call, in words that every wire has. */
+export interface ToolChoice {
+  readonly mode: 'auto' | 'none' | 'required'
+  /** The one tool that must be called. */
+  readonly name?: string
+  /** At most one call at a time. */
+  readonly single?: true
+}
+
+const MODES: Readonly<Record<string, ToolChoice['mode']>> = {
+  auto: 'auto',
+  none: 'none',
+  required: 'required',
+  any: 'required',
+  validated: 'auto',
+}
+
+/** Reads the choice of whatever wire; undefined when the body makes none. */
+export function readToolChoice(request: Fields): ToolChoice | undefined {
+  const choice = request['tool_choice']
+  const config = recordOf(request['toolConfig'] ?? request['tool_config'])
+  const calling = recordOf(config?.['functionCallingConfig'] ?? config?.['function_calling_config'])
+  const fields = recordOf(choice)
+  const mode =
+    MODES[(stringOf(choice) ?? stringOf(fields?.['type']) ?? stringOf(calling?.['mode']) ?? '').toLowerCase()]
+  const allowed = arrayOf(calling?.['allowedFunctionNames'] ?? calling?.['allowed_function_names'])
+  const name =
+    stringOf(recordOf(fields?.['function'])?.['name']) ??
+    stringOf(fields?.['name']) ??
+    (allowed?.length === 1 ? stringOf(allowed[0]) : undefined)
+  const single = fields?.['disable_parallel_tool_use'] === true || request['parallel_tool_calls'] === false
+  if (mode === undefined && name === undefined && !single) return undefined
+  return {
+    mode: name === undefined ? (mode ?? 'auto') : 'required',
+    name,
+    single: single ? true : undefined,
+  }
+}
+
 /** By the choice that a request leaves the model, in whatever wire. */
 export function byToolChoice(fields: Fields): Admission {
   const choice = readToolChoice(fields)
   const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
   return isLimited || choice?.mode === 'none' || choice?.name !== undefined ? 'closed' : 'open'
 }
-
-export const parseData = ({ data }: StreamEvent): Fields | undefined => parseEvent(data)
 
 export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
   event: original.event,

@@ -1,10 +1,10 @@
 import type { Codec } from '../../core/codec.ts'
 import type { NewTool } from '../../core/conversation.ts'
-import type { Usage } from '../../core/usage.ts'
-import { type Fields, recordOf } from '../../core/values.ts'
+import type { Fields } from '../../core/values.ts'
+import type { WireTraits } from '../../core/wire-traits.ts'
 import type { Framing } from '../framing.ts'
 import type { Answers } from './answer.ts'
-import type { ChatWire } from './chat.ts'
+import type { Draft } from '../kit/writing.ts'
 import type { HiddenWire } from './steps.ts'
 
 /** Reads a request's header by its name in lower case. */
@@ -76,33 +76,11 @@ export function decodedPart(text: string): string {
   }
 }
 
-/**
- * A report without prompt tokens is none: a server that counts nothing sends zeros, and no prompt is empty. Neither is one whose prompt or
- * answer is said to be negative or no number; parts of them that are wrong count as not said.
- */
-export function knownUsage(read: (reported: Fields) => Usage, reported: unknown): Usage | undefined {
-  const fields = recordOf(reported)
-  if (fields === undefined) return undefined
-  const usage = read(fields)
-  return usage.input > 0 && usage.output >= 0 ? amountsOf(usage) : undefined
-}
-
-/** The same with nothing for each number that was wrong. */
-const amountsOf = ({ cacheWriteLong, ...usage }: Usage): Usage => ({
-  input: usage.input || 0,
-  cacheRead: usage.cacheRead || 0,
-  cacheWrite: usage.cacheWrite || 0,
-  cacheWriteLong: cacheWriteLong !== undefined ? cacheWriteLong || 0 : undefined,
-  output: usage.output || 0,
-  reasoning: usage.reasoning || 0,
-})
-
-export const nested = (fields: Fields, name: string): Fields => recordOf(fields[name]) ?? {}
-
-/** What is not said is none; NaN stands for what is negative or no number. */
-export function amount(fields: Fields, name: string): number {
-  const value = fields[name] ?? 0
-  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : NaN
+/** Most wires send the history again with each request and know no binding of thinking. */
+export const PLAIN_TRAITS: Pick<WireTraits, 'staleThinkingHeaders' | 'keepsAnswers' | 'compactsHistory'> = {
+  staleThinkingHeaders: {},
+  keepsAnswers: false,
+  compactsHistory: () => false,
 }
 
 /** Everything that is particular to one API format. Leaving a part out does not compile. */
@@ -118,8 +96,10 @@ export interface Wire {
   readonly steps: HiddenWire
   /** A tool as an element of the request's list of tools. */
   readonly declare: (tool: NewTool) => object
-  /** How a chat of our own is written. */
-  readonly chat: ChatWire
+  /** Writes a conversation that did not come from this wire: another wire's, or a chat of our own. */
+  readonly write: (draft: Draft) => { readonly text: string }
+  /** Collects what of an answer must be sent back exactly; absent where text and calls say it all. */
+  readonly keeper?: () => { push(event: Fields): void; value(): unknown }
   /** Which paths ask for what. */
   readonly routes: Routes
   /** Where its vendor is. */

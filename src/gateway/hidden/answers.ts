@@ -68,7 +68,7 @@ export function hiddenTap<B>(deps: AnswerDeps<B>): Tap<B> {
   /** What cannot be read is told to the client further below. */
   const callsUs = (): boolean => {
     try {
-      return stream.parts().some((part) => hidden.isHidden(part))
+      return hidden.partsOf(answer.body()).some((part) => hidden.isHidden(part))
     } catch {
       return false
     }
@@ -94,7 +94,7 @@ export function hiddenTap<B>(deps: AnswerDeps<B>): Tap<B> {
       const ended = (bytes: string): TapEnd<B> => ({ bytes: Buffer.from(bytes), settled: recorded.then(deps.finished) })
       if (!complete || isLost) return ended(rest)
       try {
-        const goesOn = await hidden.take(stream.parts())
+        const goesOn = await hidden.take(hidden.partsOf(answer.body()))
         if (goesOn !== undefined) {
           if (isCancelled) return ended('')
           const next = await deps.proceed(goesOn)

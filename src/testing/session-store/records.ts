@@ -22,10 +22,15 @@ export interface StoreSubject {
 /** One promise of the contract, runnable under any test runner: it resolves or it throws. */
 export interface StoreCase {
   readonly name: string
-  /** Needs data that outlives a handle; memory has none. */
-  readonly durable?: true
   run(subject: StoreSubject): Promise<void>
 }
+
+type ManualClock = ReturnType<typeof manualClock>
+
+/** Cases by name. Each gets an empty store, the clock that it reads, and what opens further handles on it. */
+export type StoreCases = Readonly<
+  Record<string, (store: MaintainedStore, clock: ManualClock, subject: StoreSubject) => Promise<void>>
+>
 
 /** A clock that moves when told to. */
 export function manualClock(start = 1_000_000): Clock & { advance(ms: number): void } {

@@ -1,6 +1,7 @@
-import type { StopReason, StreamEvent, Violation } from '../../../core/codec.ts'
+import type { StreamEvent, Violation } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
+import { event, stopOf as wireStopOf, usageOf as wireUsageOf } from '../../../formats/anthropic-messages/answer.ts'
 import { nativeBetas } from '../../../formats/anthropic-messages/encode.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/rule-book.ts'
 import { checkAnthropicMessages } from '../../../formats/anthropic-messages/rules.ts'
@@ -289,16 +290,6 @@ function dropsUnbound(body: Fields, headers: Readonly<Record<string, string>>): 
   return binding.prefix_mismatch_behavior === 'drop_block' && beta.includes('thinking-binding-controls-2026-08-01')
 }
 
-const STOPS: Record<StopReason, string> = {
-  end: 'end_turn',
-  length: 'max_tokens',
-  'tool-use': 'tool_use',
-  refusal: 'refusal',
-  pause: 'pause_turn',
-  error: 'end_turn',
-  unknown: 'end_turn',
-}
-
 function renderAnthropic(context: RenderContext): Rendered {
   const content = contentOf(context)
   remember(context, content)
@@ -308,7 +299,7 @@ function renderAnthropic(context: RenderContext): Rendered {
     role: 'assistant',
     model: context.facts.model,
     content,
-    stop_reason: STOPS[stopOf(context.answer)],
+    stop_reason: wireStopOf(stopOf(context.answer)),
     stop_sequence: null,
     input_transformations: context.dropped.length > 0 ? context.dropped.map(droppedEntry) : undefined,
   }
@@ -387,29 +378,22 @@ function remember({ memory }: RenderContext, content: readonly Fields[]): void {
   for (const block of content) if (block.type === 'tool_use') memory.set(issuedKey(String(block.id)), { blocks })
 }
 
-/** Anthropic reports input without what came from the cache or went into it. */
+/** With what only this vendor tells of the cache and of thinking. */
 function usageOf(usage: Usage): Fields {
   const long = usage.cacheWriteLong ?? 0
   return {
-    input_tokens: Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite),
-    cache_creation_input_tokens: usage.cacheWrite,
-    cache_read_input_tokens: usage.cacheRead,
+    ...wireUsageOf(usage),
     cache_creation: { ephemeral_5m_input_tokens: usage.cacheWrite - long, ephemeral_1h_input_tokens: long },
-    output_tokens: usage.output,
     output_tokens_details: { thinking_tokens: usage.reasoning },
     service_tier: 'standard',
   }
 }
 
-const event = (type: string, fields: Fields): StreamEvent => ({
-  event: type,
-  data: JSON.stringify({ type, ...fields }),
-})
-
 function eventsOf({ usage, usageAtEnd }: RenderContext, message: Fields & { content: Fields[] }): StreamEvent[] {
   const { content, stop_reason, stop_sequence, ...head } = message
   const full = usage === undefined ? {} : usageOf(usage)
-  const early = usage === undefined ? {} : { usage: usageAtEnd ? zeroUsage : { ...full, output_tokens: 1 } }
+  const early =
+    usage === undefined ? {} : { usage: usageAtEnd ? wireUsageOf(undefined) : { ...full, output_tokens: 1 } }
   const started = { ...head, content: [], stop_reason: null, stop_sequence: null, ...early }
   const ended = usageAtEnd ? full : { output_tokens: usage?.output ?? 0 }
   return [
@@ -420,11 +404,9 @@ function eventsOf({ usage, usageAtEnd }: RenderContext, message: Fields & { cont
       event('content_block_stop', { index }),
     ]),
     event('message_delta', { delta: { stop_reason, stop_sequence }, usage: usage !== undefined ? ended : undefined }),
-    event('message_stop', {}),
+    event('message_stop'),
   ]
 }
-
-const zeroUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
 
 function emptied(block: Fields): Fields {
   if (block.type === 'text') return { ...block, text: '' }
@@ -500,11 +482,7 @@ export const anthropicMessages: Dialect = {
     }
     return {
       body,
-      events: [
-        { event: 'message_start', data: JSON.stringify({ type: 'message_start', message }) },
-        { event: 'ping', data: '{"type":"ping"}' },
-        { event: 'error', data: JSON.stringify(body) },
-      ],
+      events: [event('message_start', { message }), event('ping'), { event: 'error', data: JSON.stringify(body) }],
     }
   },
   render: renderAnthropic,

@@ -1,6 +1,6 @@
-import type { StopReason, StreamEvent } from '../../../core/codec.ts'
-import type { Usage } from '../../../core/usage.ts'
+import type { StreamEvent } from '../../../core/codec.ts'
 import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
+import { stopOf as wireStopOf, usageOf } from '../../../formats/gemini/answer.ts'
 import {
   callOf,
   checkGemini,
@@ -132,21 +132,10 @@ function verifyGemini({ body, issuer }: VerifyContext): Verification {
   return { violations }
 }
 
-const STOPS: Record<StopReason, string> = {
-  end: 'STOP',
-  length: 'MAX_TOKENS',
-  // Calls end with STOP on this wire; the parts tell.
-  'tool-use': 'STOP',
-  refusal: 'SAFETY',
-  pause: 'STOP',
-  error: 'OTHER',
-  unknown: 'FINISH_REASON_UNSPECIFIED',
-}
-
 function renderGemini(context: RenderContext): Rendered {
   const { usage, facts } = context
   const parts = partsFor(context)
-  const finishReason = STOPS[stopOf(context.answer)]
+  const finishReason = wireStopOf(stopOf(context.answer))
   const tail = { modelVersion: facts.model, responseId: context.id('resp') }
   const reported = usage === undefined ? {} : { usageMetadata: usageOf(usage) }
   const body = { candidates: [{ content: { role: 'model', parts }, finishReason, index: 0 }], ...reported, ...tail }
@@ -172,15 +161,6 @@ function showsThoughts(body: Fields): boolean {
   const thinking = isRecord(config) ? fieldOf(config, 'thinkingConfig', 'thinking_config') : undefined
   return isRecord(thinking) && fieldOf(thinking, 'includeThoughts', 'include_thoughts') === true
 }
-
-/** Gemini's cached tokens are part of the prompt; its thoughts stand beside the candidates. */
-const usageOf = (usage: Usage): Fields => ({
-  promptTokenCount: usage.input,
-  cachedContentTokenCount: usage.cacheRead > 0 ? usage.cacheRead : undefined,
-  candidatesTokenCount: usage.output - usage.reasoning,
-  thoughtsTokenCount: usage.reasoning > 0 ? usage.reasoning : undefined,
-  totalTokenCount: usage.input + usage.output,
-})
 
 function eventsOf(context: RenderContext, parts: readonly Fields[], finishReason: string, tail: Fields): StreamEvent[] {
   const { usage, usageAtEnd } = context

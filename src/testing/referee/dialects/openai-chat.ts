@@ -1,8 +1,8 @@
 import type { StopReason, StreamEvent } from '../../../core/codec.ts'
-import type { Usage } from '../../../core/usage.ts'
 import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
 import { SSE_DONE } from '../../../formats/framing.ts'
 import { profilesOf, readImageHeader } from '../../../formats/kit/rules.ts'
+import { usageOf } from '../../../formats/openai-chat/answer.ts'
 import { checkOpenAiChat } from '../../../formats/openai-chat/rules.ts'
 import { type AnswerPart, stopOf } from '../brain.ts'
 import type {
@@ -152,20 +152,12 @@ function imageTokens(url: string): number {
   return 85 + 170 * Math.ceil((width * scale) / TILE) * Math.ceil((height * scale) / TILE)
 }
 
-const STOPS: Record<StopReason, string> = {
-  end: 'stop',
-  length: 'length',
-  'tool-use': 'tool_calls',
-  refusal: 'stop',
-  pause: 'stop',
-  error: 'stop',
-  unknown: 'stop',
-}
+const STOPS: Partial<Record<StopReason, string>> = { length: 'length', 'tool-use': 'tool_calls' }
 
 function renderChat(context: RenderContext): Rendered {
   const { facts, answer, usage, nowSeconds } = context
   const head = { id: context.id('chatcmpl'), created: nowSeconds, model: facts.model }
-  const finish_reason = STOPS[stopOf(answer)]
+  const finish_reason = STOPS[stopOf(answer)] ?? 'stop'
   const message = messageOf(context)
   const body = {
     ...head,
@@ -212,15 +204,6 @@ function callsOf({ answer, id, profile }: RenderContext): ChatCall[] {
     ]
   })
 }
-
-/** OpenAI's cached tokens are part of the prompt tokens. */
-const usageOf = (usage: Usage): Fields => ({
-  prompt_tokens: usage.input,
-  completion_tokens: usage.output,
-  total_tokens: usage.input + usage.output,
-  prompt_tokens_details: { cached_tokens: usage.cacheRead, audio_tokens: 0 },
-  completion_tokens_details: { reasoning_tokens: usage.reasoning },
-})
 
 function eventsOf(context: RenderContext, head: Fields, finish_reason: string): StreamEvent[] {
   const { answer, usage, facts, usageAtEnd } = context

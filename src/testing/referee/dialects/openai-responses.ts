@@ -1,7 +1,7 @@
 import type { StreamEvent, Violation } from '../../../core/codec.ts'
-import type { Usage } from '../../../core/usage.ts'
 import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import { findings } from '../../../formats/kit/rules.ts'
+import { usageOf } from '../../../formats/openai-responses/answer.ts'
 import {
   checkItemPairs,
   checkOpenAiResponses,
@@ -334,14 +334,6 @@ function remember({ body, memory }: RenderContext, id: string, output: readonly 
   if (body.store === false) return
   memory.set(storedKey(id), { items: [...itemsOf(body, memory), ...output] })
 }
-
-const usageOf = (usage: Usage): Fields => ({
-  input_tokens: usage.input,
-  input_tokens_details: { cached_tokens: usage.cacheRead, cache_write_tokens: 0 },
-  output_tokens: usage.output,
-  output_tokens_details: { reasoning_tokens: usage.reasoning },
-  total_tokens: usage.input + usage.output,
-})
 
 // A compacted history stands for about this share of what it replaced.
 const COMPACTED_SHARE = 0.1
