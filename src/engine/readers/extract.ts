@@ -138,7 +138,7 @@ async function modesFor(
 ): Promise<('full-chunked' | 'read-grep')[]> {
   if (wanted === 'full-chunked') return ['full-chunked', 'read-grep']
   if (wanted === 'read-grep') return ['read-grep', 'full-chunked']
-  const { lines } = await indexes.of(reader, stat)
+  const { lines } = await indexes(reader, stat)
   const isSearchable = stat.bytes / Math.max(1, lines) < LONG_LINES_BYTES
   return plan.chunks <= fewChunks || !isSearchable ? ['full-chunked', 'read-grep'] : ['read-grep', 'full-chunked']
 }
@@ -411,7 +411,7 @@ async function extractBySearch(
   maxTurns: number,
 ): Promise<string> {
   const seen: string[] = []
-  const { lines } = await indexes.of(reader, stat)
+  const { lines } = await indexes(reader, stat)
   const facts = `The output has ${grouped(lines)} lines and ${grouped(stat.bytes)} bytes.`
   for (let turn = 1; turn <= maxTurns; turn++) {
     const last = turn === maxTurns ? ' This is your last turn: answer now.' : ''

@@ -9,11 +9,6 @@ export interface LineMatcher {
   readonly window: number
   /** Whether a match may hang on what comes behind it: then one that ends with a window is none yet. */
   readonly endMatters: boolean
-  /**
-   * The first place at or after `from` of several lines where a matching line may be: lines in between do not match.
-   * Undefined when only looking at every line can tell.
-   */
-  readonly candidate?: (text: string, from: number) => number
 }
 
 export interface LineMatcherOptions {
@@ -34,10 +29,6 @@ const MAX_STATES = 600
 /** Characters × states that are worked on without a pause. */
 const SLICE_WORK = 1_500_000
 const LEAST_WINDOW = 2_048
-/** So few search the longest stretch in one go. */
-const FEW_STATES = 20
-/** Shorter text stands in too many lines to be worth a search of its own. */
-const LEAST_LITERAL = 2
 const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
 
 /**
@@ -55,35 +46,26 @@ export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): 
   }
   if ((fixed || PLAIN.test(pattern)) && !ignoreCase) return plainMatcher(pattern)
   const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
-  const line: LineMatcher = {
+  return {
     test: (text) => regex.test(text),
-    window: windowFor(regex.programSize()),
+    window: Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / regex.programSize())),
     endMatters: /\$|\\[zbB]/.test(pattern),
     find(text, from = 0) {
       const matcher = regex.matcher(text)
       return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined
     },
   }
-  const literal = fixed ? pattern : requiredLiteral(pattern)
-  return literal.length < LEAST_LITERAL || ignoreCase
-    ? line
-    : { ...line, candidate: (text, from) => text.indexOf(literal, from) }
 }
 
-const windowFor = (states: number): number =>
-  states <= FEW_STATES ? Infinity : Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / states))
-
 function plainMatcher(text: string): LineMatcher {
-  const find: LineMatcher['find'] = (line, from = 0) => {
-    const start = line.indexOf(text, from)
-    return start === -1 ? undefined : { start, end: start + text.length }
-  }
   return {
-    find,
+    find(line, from = 0) {
+      const start = line.indexOf(text, from)
+      return start === -1 ? undefined : { start, end: start + text.length }
+    },
     test: (line) => line.includes(text),
     window: Infinity,
     endMatters: false,
-    candidate: (line, from) => line.indexOf(text, from),
   }
 }
 
@@ -119,65 +101,4 @@ function parse(pattern: string, ignoreCase: boolean): RE2JS {
       },
     )
   }
-}
-
-const META = new Set('\\^$.*+?()[]{}|')
-
-/**
- * The longest plain text that every match of a pattern must contain, or '' when none is certain. Searching for it first
- * passes over most lines at the speed of `indexOf`, an order of magnitude faster than any automaton here.
- */
-export function requiredLiteral(pattern: string): string {
-  let best = ''
-  let run = ''
-  let depth = 0
-  const endRun = (): void => {
-    if (run.length > best.length) best = run
-    run = ''
-  }
-  for (let i = 0; i < pattern.length; i++) {
-    const character = pattern[i] ?? ''
-    // An alternative at the top means that no part is certain.
-    if (character === '|' && depth === 0) return ''
-    if (character === '\\') {
-      const escaped = pattern[++i] ?? ''
-      if (META.has(escaped) && depth === 0) run += escaped
-      else if (/\w/.test(escaped)) {
-        // Classes, boundaries, and escapes with arguments such as \x41, \pL or \Qtext\E.
-        if (/[xpPQ0-9]/.test(escaped)) return depth === 0 ? longer(best, run) : best
-        endRun()
-      }
-    } else if (character === '[') {
-      endRun()
-      i = endOfClass(pattern, i)
-    } else if (character === '(') {
-      endRun()
-      // Flags change what the text around them means.
-      if (/^\(\?[a-zA-Z-]+[):]/.test(pattern.slice(i)) && !pattern.startsWith('(?P<', i)) return ''
-      depth++
-    } else if (character === ')') {
-      depth--
-      run = ''
-    } else if (character === '*' || character === '?' || character === '{') {
-      run = run.slice(0, -1)
-      endRun()
-      if (character === '{') i = Math.max(i, pattern.indexOf('}', i))
-    } else if (META.has(character)) endRun()
-    else if (depth === 0) run += character
-  }
-  return longer(best, run)
-}
-
-const longer = (a: string, b: string): string => (b.length > a.length ? b : a)
-
-/** The place of the bracket that closes a class; `]` as its first member does not. */
-function endOfClass(pattern: string, start: number): number {
-  let at = start + 1
-  if (pattern[at] === '^') at++
-  if (pattern[at] === ']') at++
-  for (; at < pattern.length && pattern[at] !== ']'; at++) {
-    if (pattern[at] === '\\') at++
-    else if (pattern.startsWith('[:', at)) at = Math.max(at, pattern.indexOf(':]', at) + 1)
-  }
-  return at
 }

@@ -1,6 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { readBytes } from './lines.ts'
-import { pathOf } from './read.ts'
 import { byteLength, cutBytes, ending, grouped, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import type { SqlEngine, SqlResult, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
@@ -129,4 +128,19 @@ export async function loadInputs(
     )
   }
   return Promise.all(stats.map(async (stat) => ({ stat, bytes: await readBytes(reader, stat, 0, stat.bytes) })))
+}
+
+/** `result.items[0].rows`, `/result/items` and `$.result.items` all mean what they seem to. */
+export function pathOf(path: string | undefined): string[] {
+  if (path === undefined || path === '') return []
+  if (path.startsWith('/'))
+    return path
+      .slice(1)
+      .split('/')
+      .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return path
+    .replace(/^\$\.?/, '')
+    .split(/[.[\]]+/)
+    .filter((part) => part !== '')
+    .map((part) => part.replace(/^(['"])(.*)\1$/, '$2'))
 }
