@@ -1,6 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { readBytes } from './lines.ts'
-import { byteLength, cutBytes, ending, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { byteLength, cutBytes, grouped, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import type { SqlEngine, SqlResult, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
 
@@ -38,11 +38,10 @@ export async function artifactQuery(
   const { timeoutMs = 10_000, maxInputBytes = 128 * 2 ** 20 } = limits
   const inputs = await loadInputs(reader, request, maxInputBytes)
   const path = pathOf(request.path)
-  const sources = inputs.map(({ stat, bytes }, i) => ({
+  const sources = inputs.map(({ bytes }, i) => ({
     table: i === 0 ? 't' : `t${i + 1}`,
-    key: stat.handle,
     bytes,
-    ...(path.length > 0 ? { path } : {}),
+    path: path.length > 0 ? path : undefined,
   }))
   const handles = inputs.map(({ stat }) => stat.handle)
   const result = await engine.query({
@@ -50,7 +49,7 @@ export async function artifactQuery(
     sources,
     timeoutMs,
     maxRows: MAX_ROWS,
-    ...ending(reader),
+    signal: reader.signal,
   })
   const room = reader.room(handles.length)
   if (!result.ok)

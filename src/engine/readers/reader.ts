@@ -101,10 +101,6 @@ export function readerOf(options: ReaderOptions, call: ReaderCallOptions = {}): 
   }
 }
 
-/** For engines that can be told to stop. */
-export const ending = ({ signal }: Reader): { readonly signal?: AbortSignal } =>
-  signal === undefined ? {} : { signal }
-
 export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
 
 /** The longest prefix of whole characters within `max` bytes. */

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { isRecord } from '../../core/values.ts'
 import { type InputRequest, loadInputs } from './query.ts'
-import { cutBytes, ending, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { cutBytes, grouped, type Reader, type ReaderAnswer } from './reader.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 
 export interface RunRequest extends InputRequest {
@@ -48,7 +48,7 @@ export async function artifactRun(
     timeoutMs,
     memoryBytes,
     maxOutputBytes: room - NOTE_BYTES,
-    ...ending(reader),
+    signal: reader.signal,
   })
   if (!result.ok) {
     const printed =
