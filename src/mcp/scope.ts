@@ -71,6 +71,6 @@ export async function conversationOf(reach: Reach, input: Readonly<Record<string
 export const reachOf = (plimsoll: Plimsoll, { tenant = 'local', session, agent }: McpScope): Reach => ({
   plimsoll,
   tenant,
-  ...(session !== undefined && { session }),
-  ...(agent !== undefined && { agent }),
+  session,
+  agent,
 })

@@ -1,7 +1,8 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { lineMatcher, type LineMatcher } from './line-matcher.ts'
 import { type LineBlock, linesOf } from './lines.ts'
-import { byteLength, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { byteLength, grouped } from '../intake/text.ts'
+import { type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 

@@ -1,6 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { readBytes } from './lines.ts'
-import { byteLength, cutBytes, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { byteLength, grouped } from '../intake/text.ts'
+import { cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import type { SqlEngine, SqlResult, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
 

@@ -11,15 +11,8 @@ import {
 } from '../../core/json/lexer.ts'
 import { type LineIndexes, offsetOfLine, readBytes } from './lines.ts'
 import { loadInputs, pathOf } from './query.ts'
-import {
-  brokenBytes,
-  byteLength,
-  cutBytes,
-  grouped,
-  type Reader,
-  type ReaderAnswer,
-  wholeCharacters,
-} from './reader.ts'
+import { byteLength, grouped } from '../intake/text.ts'
+import { brokenBytes, cutBytes, type Reader, type ReaderAnswer, wholeCharacters } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 
 export interface ReadRequest {

@@ -3,6 +3,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { type Handle, handlesIn, isHandle } from '../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import { type Clock, systemClock } from '../../ports/clock.ts'
+import { byteLength } from '../intake/text.ts'
 
 export interface ReaderOptions {
   readonly store: ArtifactStore
@@ -85,7 +86,7 @@ export function readerOf(options: ReaderOptions, call: ReaderCallOptions = {}): 
     room,
     async find(handle) {
       const stat = isHandle(handle) ? await store.stat(tenant, handle) : undefined
-      // The same words for what does not exist: whether another conversation has it is nobody's business here.
+      // The same words for what does not exist: a caller learns nothing about other conversations.
       if (stat !== undefined && ((await mayOpen?.(stat.handle)) ?? true)) return stat
       throw new PlimsollError('not-found', `There is no artifact ${JSON.stringify(handle.slice(0, 60))}.`, {
         advice: isHandle(handle)
@@ -100,8 +101,6 @@ export function readerOf(options: ReaderOptions, call: ReaderCallOptions = {}): 
     },
   }
 }
-
-export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
 
 /** The longest prefix of whole characters within `max` bytes. */
 export function cutBytes(text: string, max: number): string {
@@ -130,8 +129,6 @@ export function brokenBytes(bytes: Uint8Array): number {
   const start = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80)
   return start === -1 ? Math.min(bytes.length, 3) : start
 }
-
-export const grouped = (value: number): string => value.toLocaleString('en-US')
 
 /**
  * Marks what a reader answered, so that intake knows it and never off-loads it again: a pointer to a pointer would send

@@ -1,7 +1,9 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { isRecord } from '../../core/values.ts'
+import { isRecord, parsedJson } from '../../core/values.ts'
+import { typeName } from '../intake/json/fields.ts'
 import { type InputRequest, loadInputs } from './query.ts'
-import { cutBytes, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { grouped } from '../intake/text.ts'
+import { cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 
 export interface RunRequest extends InputRequest {
@@ -98,15 +100,10 @@ function compactSample(text: string, totalBytes: number): string {
 
 /** Of a JSON array, of the largest array in a JSON object, or of lines. */
 function itemsOf(text: string): unknown[] {
-  try {
-    const value = JSON.parse(text) as unknown
-    if (Array.isArray(value)) return value
-    if (typeof value !== 'object' || value === null) return [value]
-    const arrays = Object.values(value).filter((each): each is unknown[] => Array.isArray(each))
-    return arrays.sort((a, b) => b.length - a.length)[0] ?? [value]
-  } catch {
-    return text.split('\n', SAMPLE_ITEMS)
-  }
+  const value = parsedJson(text)
+  if (value === undefined) return text.split('\n', SAMPLE_ITEMS)
+  if (Array.isArray(value)) return value
+  if (!isRecord(value)) return [value]
+  const arrays = Object.values(value).filter((each): each is unknown[] => Array.isArray(each))
+  return arrays.sort((a, b) => b.length - a.length)[0] ?? [value]
 }
-
-const typeName = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)

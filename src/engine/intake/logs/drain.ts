@@ -14,8 +14,6 @@ export interface DrainOptions {
 
 /** Different words in one column from which on it is a parameter. */
 const COLUMN_VARIETY = 5
-/** Share of equal tokens that joins rare shapes. */
-const SIMILARITY = 0.6
 /** Tokens of a message that are looked at. */
 const MAX_TOKENS = 60
 
@@ -53,7 +51,7 @@ export function createDrain({ maxGroups = 4_000 }: DrainOptions = {}): Drain {
   let full = false
 
   function consolidate(): void {
-    const list = mergeRare(mergeColumns([...shapes.values()]))
+    const list = mergeColumns([...shapes.values()])
     const next = new Map<string, Shape>()
     for (const { shape, members } of list) {
       const key = shape.tokens.join(SEPARATOR)
@@ -228,57 +226,6 @@ function variantsOf(clusters: readonly Cluster[], tokens: readonly string[]): Va
   const column = tokens.findIndex((token, i) => isWildcard(token) && !isWildcard(first[i]!))
   if (column < 0) return undefined
   return clusters.map(({ shape }) => [shape.tokens[column]!.trim(), shape.count] as const).sort((a, b) => b[1] - a[1])
-}
-
-/** A frequent shape is a template already; a rare one beside it is more likely another event than a member. */
-const RARE_TARGET = 10
-
-/** Shapes seen once or twice with several columns open at a time: joined to a similar one of the same length and start. */
-function mergeRare(clusters: readonly Cluster[]): Cluster[] {
-  const leaves = new Map<string, Cluster[]>()
-  const out: Cluster[] = []
-  for (const cluster of clusters.toSorted((a, b) => b.shape.count - a.shape.count || a.shape.id - b.shape.id)) {
-    const { tokens } = cluster.shape
-    const leafKey = `${tokens.length}${SEPARATOR}${tokens[0] ?? ''}`
-    let leaf = leaves.get(leafKey)
-    if (leaf === undefined) leaves.set(leafKey, (leaf = []))
-    const target = cluster.shape.count <= 2 ? mostSimilar(leaf, tokens) : undefined
-    if (target === undefined) {
-      const kept = { shape: { ...cluster.shape, tokens: [...tokens] }, members: [...cluster.members] }
-      // A leaf is searched linearly, so it may not grow without end.
-      if (leaf.length < 200) leaf.push(kept)
-      out.push(kept)
-      continue
-    }
-    generalise(target.shape.tokens, tokens)
-    absorb(target.shape, cluster.shape)
-    target.members.push(...cluster.members)
-  }
-  return out
-}
-
-function mostSimilar(leaf: readonly Cluster[], tokens: readonly string[]): Cluster | undefined {
-  let best: Cluster | undefined
-  let bestShare = SIMILARITY
-  for (const cluster of leaf) {
-    if (cluster.shape.count > RARE_TARGET) continue
-    const share = shareOfEqual(cluster.shape.tokens, tokens)
-    if (share >= bestShare) {
-      bestShare = share
-      best = cluster
-    }
-  }
-  return best
-}
-
-function shareOfEqual(a: readonly string[], b: readonly string[]): number {
-  let equal = 0
-  for (let i = 0; i < a.length; i++) if (a[i] === b[i]) equal++
-  return a.length === 0 ? 1 : equal / a.length
-}
-
-function generalise(template: string[], tokens: readonly string[]): void {
-  for (let i = 0; i < template.length; i++) if (template[i] !== tokens[i]) template[i] = opened(template[i]!)
 }
 
 /** Turns a log message into masked tokens, the shape by which messages are grouped. */

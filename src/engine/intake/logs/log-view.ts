@@ -221,7 +221,7 @@ function factsOf({ total, levels, from, to, errors, patterns, fields }: LogFacts
     out.push(`${errors.length > 0 ? 'Other patterns' : 'Patterns'}, ${grouped(others.length)} in all:`)
     out.push(...others.slice(0, MAX_PATTERNS).map(groupText))
   }
-  const measures = fields.report().filter(({ path, text }) => / p50[ ≈]/.test(text) && !LOG_TIME.includes(path))
+  const measures = fields.report().filter(({ path, text }) => / p50 /.test(text) && !LOG_TIME.includes(path))
   if (measures.length > 0) {
     out.push(`Numbers in ${counted(fields.records, 'JSON line')}:`)
     out.push(...measures.slice(0, MAX_MEASURES).map(({ path, text }) => `  ${path}: ${text}`))

@@ -1,4 +1,4 @@
-import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../json/fields.ts'
+import { Counter, NumberStats, rounded, roundedSummary } from '../json/fields.ts'
 import { Largest, shortText, type Template, number, pick, text } from './template.ts'
 import { isRecord } from '../../../core/values.ts'
 
@@ -26,11 +26,10 @@ export function tracesTemplate(): Template {
   let spans = 0
   let failed = 0
   let unheld = 0
-  const pool = exactPool()
   const traces = new Map<string, Trace>()
   const services = new Counter()
   const operations = new Map<string, { stats: NumberStats; errors: number }>()
-  const durations = new NumberStats(pool)
+  const durations = new NumberStats()
   const slowest = new Largest<Record<string, unknown>>(MAX_SPANS)
   const failures = new Largest<Record<string, unknown>>(MAX_SPANS)
 
@@ -42,7 +41,7 @@ export function tracesTemplate(): Template {
     const key = `${span.service}: ${shortText(span.name, 80)}`
     let operation = operations.get(key)
     if (operation === undefined && operations.size < 2_000)
-      operations.set(key, (operation = { stats: new NumberStats(pool), errors: 0 }))
+      operations.set(key, (operation = { stats: new NumberStats(), errors: 0 }))
     operation?.stats.add(span.durationMs)
     if (operation !== undefined && span.error) operation.errors++
     slowest.offer(span.durationMs, () => facts(span))
@@ -88,7 +87,7 @@ export function tracesTemplate(): Template {
     },
     finish() {
       const list = [...traces.values()]
-      const roots = new NumberStats(pool)
+      const roots = new NumberStats()
       const byService = new Counter()
       for (const trace of list) {
         roots.add(trace.durationMs)
@@ -149,13 +148,12 @@ const facts = (span: SpanFacts): Record<string, unknown> => ({
 })
 
 /** One span, whatever tracer wrote it. Times in milliseconds. */
-export interface SpanFacts {
+interface SpanFacts {
   readonly trace: string
   readonly id: string
   readonly parent?: string
   readonly service: string
   readonly name: string
-  readonly start?: number
   readonly durationMs: number
   readonly error: boolean
   readonly message?: string
@@ -218,14 +216,12 @@ function spanOf(
   const tags = { ...attributes(span['tags']), ...attributes(span['attributes']), ...attributes(span['labels']) }
   const parent = parentOf(span)
   const failure = failureOf(span, tags)
-  const start = startOf(span)
   return {
     trace: text(pick(span, 'traceID', 'traceId', 'trace_id')) ?? trace ?? 'unknown',
     id: id ?? '',
     parent: parent !== undefined && parent !== '' && parent !== '0' ? parent : undefined,
     service: serviceOf(span, tags) ?? service ?? 'unknown',
     name: text(pick(span, 'operationName', 'name', 'operation', 'displayName')) ?? 'unnamed',
-    start,
     durationMs: duration ?? 0,
     error: failure.error,
     message: failure.message,
@@ -268,18 +264,8 @@ function durationOf(span: Record<string, unknown>): number | undefined {
   return Number.isNaN(from) || Number.isNaN(to) ? undefined : to - from
 }
 
-function startOf(span: Record<string, unknown>): number | undefined {
-  const unix = nanos(span['startTimeUnixNano'])
-  if (unix !== undefined) return Number(unix / 1000n) / 1_000
-  const micros = number(pick(span, 'startTime', 'timestamp'))
-  if (micros !== undefined) return micros / 1_000
-  const parsed = Date.parse(text(pick(span, 'startTime', 'start_time')) ?? '')
-  return Number.isNaN(parsed) ? undefined : parsed
-}
-
 /** Nanoseconds since 1970 do not fit a double. */
 function nanos(value: unknown): bigint | undefined {
-  if (typeof value === 'number' && Number.isSafeInteger(Math.trunc(value))) return BigInt(Math.trunc(value))
   if (typeof value === 'number' && Number.isFinite(value)) return BigInt(Math.trunc(value))
   return typeof value === 'string' && /^\d{1,30}$/.test(value) ? BigInt(value) : undefined
 }

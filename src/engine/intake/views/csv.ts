@@ -34,7 +34,8 @@ export function csvView(input: ViewInput): BodyView | undefined {
     if (first.length < MAX_ROWS) first.push(row)
     else last[rows % MAX_ROWS] = row
     rows++
-    fields.addRow(names, valuesOf(cellsOf(text.slice(row.start, row.end), delimiter)))
+    const values = valuesOf(cellsOf(text.slice(row.start, row.end), delimiter))
+    fields.add(Object.fromEntries(names.map((name, i) => [name, values[i] ?? null])))
   })
   if (rows === 0) return undefined
   const ends = [...first, ...last.toSorted((a, b) => a.start - b.start)]
@@ -156,10 +157,4 @@ const NUMBER = /^-?(?:\d+|\d*\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** Cells as values: empty is missing, numbers are numbers. */
 const valuesOf = (cells: readonly string[]): unknown[] =>
-  cells.map((cell) => (cell === '' ? null : isNumeric(cell) ? Number(cell) : cell))
-
-/** A look at the first character spares most words the expression. */
-function isNumeric(cell: string): boolean {
-  const code = cell.charCodeAt(0)
-  return ((code >= 48 && code <= 57) || code === 45 || code === 46) && NUMBER.test(cell)
-}
+  cells.map((cell) => (cell === '' ? null : NUMBER.test(cell) ? Number(cell) : cell))
