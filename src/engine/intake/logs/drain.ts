@@ -51,7 +51,7 @@ export function createDrain({ maxGroups = 4_000 }: DrainOptions = {}): Drain {
   let full = false
 
   function consolidate(): void {
-    const list = mergeColumns([...shapes.values()])
+    const list = joinRare(mergeColumns([...shapes.values()]))
     const next = new Map<string, Shape>()
     for (const { shape, members } of list) {
       const key = shape.tokens.join(SEPARATOR)
@@ -226,6 +226,27 @@ function variantsOf(clusters: readonly Cluster[], tokens: readonly string[]): Va
   const column = tokens.findIndex((token, i) => isWildcard(token) && !isWildcard(first[i]!))
   if (column < 0) return undefined
   return clusters.map(({ shape }) => [shape.tokens[column]!.trim(), shape.count] as const).sort((a, b) => b[1] - a[1])
+}
+
+const RARE = 2
+
+/** A rare shape that differs from a template in one place only, where that one is open, belongs to it. */
+function joinRare(clusters: readonly Cluster[]): Cluster[] {
+  const frequent = new Map(
+    clusters
+      .filter(({ shape }) => shape.count > RARE)
+      .map((cluster) => [cluster.shape.tokens.join(SEPARATOR), cluster] as const),
+  )
+  return clusters.filter(({ shape, members }) => {
+    const { count, tokens } = shape
+    if (count > RARE) return true
+    const at = tokens.findIndex((token, i) => isConstant(token) && frequent.has(keyWithout(tokens, i)))
+    if (at < 0) return true
+    const target = frequent.get(keyWithout(tokens, at))!
+    absorb(target.shape, shape)
+    target.members.push(...members)
+    return false
+  })
 }
 
 /** Turns a log message into masked tokens, the shape by which messages are grouped. */
