@@ -5,10 +5,10 @@ import { numberOf } from '../../core/values.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 import { deadlineAfter } from '../../util/deadline.ts'
 import { artifactGrep } from './grep.ts'
-import { type LineIndexes, readBytes } from './lines.ts'
+import { countLines, readBytes } from './lines.ts'
 import { artifactRead } from './read.ts'
 import { grouped } from '../intake/text.ts'
-import { brokenBytes, cutBytes, type Reader, type ReaderAnswer, wholeCharacters } from './reader.ts'
+import { badInput, brokenBytes, cutBytes, type Reader, type ReaderAnswer, wholeCharacters } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
@@ -55,19 +55,13 @@ const LONG_LINES_BYTES = 1000
 /** Lets a model read the artifact and answer in its place. Whatever fails, head and tail come back with the reason. */
 export async function artifactExtract(
   reader: Reader,
-  indexes: LineIndexes,
   options: ExtractOptions | undefined,
   request: ExtractRequest,
   known: ChunkAnswers = new Map(),
 ): Promise<ExtractAnswer> {
-  if (request.extract.trim() === '')
-    throw new PlimsollError('bad-input', 'extract is empty: say in words what to look for.')
-  if (request.extract.length > MAX_QUESTION_CHARACTERS) {
-    throw new PlimsollError(
-      'bad-input',
-      `extract has ${request.extract.length} characters; ${MAX_QUESTION_CHARACTERS} is the most.`,
-    )
-  }
+  if (request.extract.trim() === '') throw badInput('extract is empty: say in words what to look for.')
+  if (request.extract.length > MAX_QUESTION_CHARACTERS)
+    throw badInput(`extract has ${request.extract.length} characters; ${MAX_QUESTION_CHARACTERS} is the most.`)
   const stat = await reader.find(request.handle)
   if (options === undefined || request.mode === 'truncate') {
     return truncated(
@@ -82,14 +76,14 @@ export async function artifactExtract(
   const plan = await planChunks(quiet, stat, model)
   const { maxChunks = 40, maxTurns = 15, parallel = 4 } = options
   const failures: string[] = []
-  for (const mode of await modesFor(quiet, indexes, stat, plan, request.mode, options)) {
+  for (const mode of await modesFor(quiet, stat, plan, request.mode, options)) {
     try {
       if (mode === 'full-chunked' && plan.chunks > maxChunks)
         throw new PlimsollError('overflow', `${plan.chunks} chunks would be needed, ${maxChunks} are allowed`)
       const text =
         mode === 'full-chunked'
           ? await extractChunked(reader, stat, model, request.extract, plan, { parallel, known })
-          : await extractBySearch(quiet, indexes, stat, model, request.extract, maxTurns)
+          : await extractBySearch(quiet, stat, model, request.extract, maxTurns)
       return answered(reader, stat, text, mode, plan, model)
     } catch (error) {
       reader.signal?.throwIfAborted()
@@ -104,7 +98,6 @@ export async function artifactExtract(
 /** The modes to try, in order. Each is the fallback of the one before. */
 async function modesFor(
   reader: Reader,
-  indexes: LineIndexes,
   stat: ArtifactStat,
   plan: ChunkPlan,
   wanted: string | undefined,
@@ -112,7 +105,7 @@ async function modesFor(
 ): Promise<('full-chunked' | 'read-grep')[]> {
   if (wanted === 'full-chunked') return ['full-chunked', 'read-grep']
   if (wanted === 'read-grep') return ['read-grep', 'full-chunked']
-  const { lines } = await indexes(reader, stat)
+  const lines = await countLines(reader, stat)
   const isSearchable = stat.bytes / Math.max(1, lines) < LONG_LINES_BYTES
   return plan.chunks <= fewChunks || !isSearchable ? ['full-chunked', 'read-grep'] : ['read-grep', 'full-chunked']
 }
@@ -384,14 +377,13 @@ interface Step {
 /** The model looks around with grep and read until it can answer, for a bounded number of turns. */
 async function extractBySearch(
   reader: Reader,
-  indexes: LineIndexes,
   stat: ArtifactStat,
   model: ExtractionModel,
   question: string,
   maxTurns: number,
 ): Promise<string> {
   const seen: string[] = []
-  const { lines } = await indexes(reader, stat)
+  const lines = await countLines(reader, stat)
   const facts = `The output has ${grouped(lines)} lines and ${grouped(stat.bytes)} bytes.`
   for (let turn = 1; turn <= maxTurns; turn++) {
     const last = turn === maxTurns ? ' This is your last turn: answer now.' : ''
@@ -400,13 +392,13 @@ async function extractBySearch(
     const answer = steps.find((step) => typeof step.answer === 'string')?.answer
     if (answer !== undefined && answer.trim() !== '') return answer
     for (const step of steps.slice(0, MAX_STEPS_PER_TURN))
-      seen.push(`> ${JSON.stringify(step)}\n${await perform(reader, indexes, stat, step)}`)
+      seen.push(`> ${JSON.stringify(step)}\n${await perform(reader, stat, step)}`)
   }
   throw new PlimsollError('budget-exceeded', `The search had no answer after ${maxTurns} turns.`)
 }
 
 /** Only this artifact can be named: the steps have no handle. */
-async function perform(reader: Reader, indexes: LineIndexes, stat: ArtifactStat, step: Step): Promise<string> {
+async function perform(reader: Reader, stat: ArtifactStat, step: Step): Promise<string> {
   const number = (name: string): number | undefined => numberOf(step[name])
   try {
     if (typeof step.grep === 'string') {
@@ -416,7 +408,7 @@ async function perform(reader: Reader, indexes: LineIndexes, stat: ArtifactStat,
     }
     if (typeof step.read === 'string') {
       const request = { handle: stat.handle, unit: step.read, start: number('start'), count: number('count') }
-      return (await artifactRead(reader, indexes, request)).text
+      return (await artifactRead(reader, request)).text
     }
     return 'This is not one of the commands.'
   } catch (error) {

@@ -1,8 +1,7 @@
-import { PlimsollError } from '../../core/errors.ts'
 import { lineMatcher, type LineMatcher } from './line-matcher.ts'
 import { type LineBlock, linesOf } from './lines.ts'
 import { byteLength, grouped } from '../intake/text.ts'
-import { type Reader, type ReaderAnswer } from './reader.ts'
+import { badInput, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 
@@ -33,7 +32,7 @@ export async function artifactGrep(reader: Reader, request: GrepRequest): Promis
   const context = Math.min(request.context ?? 0, MAX_CONTEXT)
   for (const [name, value] of Object.entries({ limit, offset, context })) {
     if (!Number.isSafeInteger(value) || value < 0)
-      throw new PlimsollError('bad-input', `${name} must be a whole number from 0; it is ${value}.`)
+      throw badInput(`${name} must be a whole number from 0; it is ${value}.`)
   }
   const matcher = lineMatcher(request.pattern, request)
   const stat = await reader.find(request.handle)

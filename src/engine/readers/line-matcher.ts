@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { PlimsollError } from '../../core/errors.ts'
+import { badInput } from './reader.ts'
 
 export interface LineMatcher {
   /** The first match at or after `from`, in UTF-16 units; undefined when there is none. */
@@ -37,13 +37,9 @@ const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
  */
 export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): LineMatcher {
   const { ignoreCase = false, fixed = false } = options
-  if (pattern === '') throw new PlimsollError('bad-input', 'The pattern is empty.')
-  if (pattern.length > MAX_PATTERN_CHARACTERS) {
-    throw new PlimsollError(
-      'bad-input',
-      `The pattern has ${pattern.length} characters; ${MAX_PATTERN_CHARACTERS} is the most.`,
-    )
-  }
+  if (pattern === '') throw badInput('The pattern is empty.')
+  if (pattern.length > MAX_PATTERN_CHARACTERS)
+    throw badInput(`The pattern has ${pattern.length} characters; ${MAX_PATTERN_CHARACTERS} is the most.`)
   if ((fixed || PLAIN.test(pattern)) && !ignoreCase) return plainMatcher(pattern)
   const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
   return {
@@ -74,31 +70,20 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
     (sum, [, low, high]) => sum + Number(high || low),
     0,
   )
-  if (repeats > MAX_REPEATS) {
-    throw new PlimsollError('bad-input', `The counted repeats add up to ${repeats}; ${MAX_REPEATS} is the most.`, {
-      advice: 'Use * or +.',
-    })
-  }
+  if (repeats > MAX_REPEATS)
+    throw badInput(`The counted repeats add up to ${repeats}; ${MAX_REPEATS} is the most.`, 'Use * or +.')
   const regex = parse(pattern, ignoreCase)
-  if (regex.programSize() <= MAX_STATES) return regex
-  throw new PlimsollError(
-    'bad-input',
-    `The pattern compiles to ${regex.programSize()} states; ${MAX_STATES} is the most.`,
-    { advice: 'Use * or + in place of counted repeats.' },
-  )
+  const states = regex.programSize()
+  if (states <= MAX_STATES) return regex
+  const advice = 'Use * or + in place of counted repeats.'
+  throw badInput(`The pattern compiles to ${states} states; ${MAX_STATES} is the most.`, advice)
 }
 
 function parse(pattern: string, ignoreCase: boolean): RE2JS {
   try {
     return RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
   } catch (error) {
-    throw new PlimsollError(
-      'bad-input',
-      `The pattern is not a valid regular expression: ${error instanceof Error ? error.message : String(error)}.`,
-      {
-        advice: 'The syntax is RE2: no lookahead, lookbehind or back-references.',
-        cause: error,
-      },
-    )
+    const advice = 'The syntax is RE2: no lookahead, lookbehind or back-references.'
+    throw badInput(`The pattern is not a valid regular expression: ${(error as Error).message}.`, advice, error)
   }
 }

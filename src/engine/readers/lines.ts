@@ -1,22 +1,18 @@
-import { BoundedMap } from '../../util/bounded-map.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import type { Handle } from '../../core/handles.ts'
 import type { Reader } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 
 /** Large enough that a read costs little beside its bytes, small enough that one chunk does not hold up the process. */
 const CHUNK_BYTES = 1024 * 1024
 
-/** The artifact's bytes from `from` to `to`, a chunk at a time: no reader holds the whole. */
+/** The artifact's bytes, a chunk at a time: no reader holds the whole. */
 async function* chunksOf(
   reader: Reader,
   stat: ArtifactStat,
-  from = 0,
-  to = stat.bytes,
 ): AsyncGenerator<{ readonly start: number; readonly bytes: Uint8Array }> {
-  for (let start = from; start < to; start += CHUNK_BYTES) {
-    reader.progress((start - from) / (to - from))
-    yield { start, bytes: await readBytes(reader, stat, start, Math.min(start + CHUNK_BYTES, to)) }
+  for (let start = 0; start < stat.bytes; start += CHUNK_BYTES) {
+    reader.progress(start / stat.bytes)
+    yield { start, bytes: await readBytes(reader, stat, start, Math.min(start + CHUNK_BYTES, stat.bytes)) }
   }
 }
 
@@ -30,53 +26,22 @@ export async function readBytes(reader: Reader, stat: ArtifactStat, start: numbe
 
 const NEWLINE = 10
 
-/** Where lines begin, remembered once per chunk: enough to start near any line, small for any size. */
-export interface LineIndex {
-  /** A last line without a newline counts; an empty artifact has none. */
-  readonly lines: number
-  /** Newlines before each chunk that was read, with the place of the chunk. */
-  readonly marks: readonly { readonly at: number; readonly newlines: number }[]
-}
-
-const MOST_INDEXES = 64
-
-/** Content never changes under a handle, so an index stays valid. */
-export type LineIndexes = (reader: Reader, stat: ArtifactStat) => Promise<LineIndex>
-
-export function lineIndexes(): LineIndexes {
-  const known = new BoundedMap<Handle, Promise<LineIndex>>(MOST_INDEXES)
-  return (reader, stat) => {
-    // Others may wait for the same index when the first to ask does not any more.
-    const found = known.get(stat.handle) ?? build({ ...reader, signal: undefined }, stat)
-    known.set(stat.handle, found)
-    found.catch(() => known.delete(stat.handle))
-    return found
-  }
-}
-
-async function build(reader: Reader, stat: ArtifactStat): Promise<LineIndex> {
-  const marks: { at: number; newlines: number }[] = []
+/** A last line without a newline counts; an empty artifact has none. */
+export async function countLines(reader: Reader, stat: ArtifactStat): Promise<number> {
   let newlines = 0
   let last = NEWLINE
-  for await (const { start, bytes } of chunksOf(reader, stat)) {
-    marks.push({ at: start, newlines })
+  for await (const { bytes } of chunksOf(reader, stat)) {
     for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) newlines++
     last = bytes[bytes.length - 1] ?? last
   }
-  return { lines: newlines + (last === NEWLINE ? 0 : 1), marks }
+  return newlines + (last === NEWLINE ? 0 : 1)
 }
 
-/** The byte at which line `line` (from 1) begins. `line` must be within the index. */
-export async function offsetOfLine(
-  reader: Reader,
-  stat: ArtifactStat,
-  index: LineIndex,
-  line: number,
-): Promise<number> {
-  if (line <= 1) return 0
-  const mark = index.marks.findLast(({ newlines }) => newlines < line - 1) ?? { at: 0, newlines: 0 }
-  let missing = line - 1 - mark.newlines
-  for await (const { start, bytes } of chunksOf(reader, stat, mark.at)) {
+/** The byte at which line `line` (from 1) begins. There must be such a line. */
+export async function offsetOfLine(reader: Reader, stat: ArtifactStat, line: number): Promise<number> {
+  let missing = line - 1
+  if (missing <= 0) return 0
+  for await (const { start, bytes } of chunksOf(reader, stat)) {
     for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) {
       if (--missing === 0) return start + at + 1
     }

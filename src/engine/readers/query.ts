@@ -1,7 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { readBytes } from './lines.ts'
 import { byteLength, grouped } from '../intake/text.ts'
-import { cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
+import { badInput, cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import type { SqlEngine, SqlResult, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
 
@@ -114,19 +114,12 @@ export async function loadInputs(
   maxBytes: number,
 ): Promise<Input[]> {
   const handles = [...new Set([handle, ...also])]
-  if (handles.length > MAX_INPUTS)
-    throw new PlimsollError('bad-input', `${handles.length} artifacts were named; ${MAX_INPUTS} is the most.`)
+  if (handles.length > MAX_INPUTS) throw badInput(`${handles.length} artifacts were named; ${MAX_INPUTS} is the most.`)
   const stats = await Promise.all(handles.map(async (each) => reader.find(each)))
   const total = stats.reduce((sum, { bytes }) => sum + bytes, 0)
-  if (total > maxBytes) {
-    throw new PlimsollError(
-      'bad-input',
-      `The artifacts have ${grouped(total)} bytes; ${grouped(maxBytes)} can be loaded at once.`,
-      {
-        advice: 'Use artifact_grep or artifact_read, which have no such limit.',
-      },
-    )
-  }
+  const advice = 'Use artifact_grep, or artifact_read by lines or bytes, which have no such limit.'
+  if (total > maxBytes)
+    throw badInput(`The artifacts have ${grouped(total)} bytes; ${grouped(maxBytes)} can be loaded at once.`, advice)
   return Promise.all(stats.map(async (stat) => ({ stat, bytes: await readBytes(reader, stat, 0, stat.bytes) })))
 }
 

@@ -1,4 +1,4 @@
-import { PlimsollError } from '../../core/errors.ts'
+import type { PlimsollError } from '../../core/errors.ts'
 import {
   eachEntry,
   eachItem,
@@ -9,10 +9,10 @@ import {
   skipValue,
   type Span,
 } from '../../core/json/lexer.ts'
-import { type LineIndexes, offsetOfLine, readBytes } from './lines.ts'
+import { countLines, offsetOfLine, readBytes } from './lines.ts'
 import { loadInputs, pathOf } from './query.ts'
 import { byteLength, grouped } from '../intake/text.ts'
-import { brokenBytes, cutBytes, type Reader, type ReaderAnswer, wholeCharacters } from './reader.ts'
+import { badInput, brokenBytes, cutBytes, type Reader, type ReaderAnswer, wholeCharacters } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 
 export interface ReadRequest {
@@ -33,20 +33,19 @@ const MAX_ODD_SHARE = 0.05
 const HEADER_BYTES = 300
 
 /** Gives back a part of an artifact, verbatim: lines, bytes, or elements of a JSON array or of JSON lines. */
-export async function artifactRead(reader: Reader, indexes: LineIndexes, request: ReadRequest): Promise<ReaderAnswer> {
+export async function artifactRead(reader: Reader, request: ReadRequest): Promise<ReaderAnswer> {
   const { unit = 'lines', start, count } = request
   if (start !== undefined && !Number.isSafeInteger(start)) throw badNumber('start', start)
   if (count !== undefined && (!Number.isSafeInteger(count) || count < 1)) throw badNumber('count', count)
   if (unit === 'items') return readItems(reader, request)
   const stat = await reader.find(request.handle)
   if (unit === 'bytes') return readByteRange(reader, stat, start, count)
-  if (unit !== 'lines')
-    throw new PlimsollError('bad-input', `unit is "lines", "bytes" or "items", not ${JSON.stringify(unit)}.`)
-  return readLines(reader, indexes, stat, start, count)
+  if (unit !== 'lines') throw badInput(`unit is "lines", "bytes" or "items", not ${JSON.stringify(unit)}.`)
+  return readLines(reader, stat, start, count)
 }
 
 const badNumber = (name: string, value: number): PlimsollError =>
-  new PlimsollError('bad-input', `${name} must be a whole number${name === 'count' ? ' from 1' : ''}; it is ${value}.`)
+  badInput(`${name} must be a whole number${name === 'count' ? ' from 1' : ''}; it is ${value}.`)
 
 /** The first of `total` things that a request means, counted from `first`. */
 function firstOf(start: number | undefined, total: number, first: number): number {
@@ -54,26 +53,20 @@ function firstOf(start: number | undefined, total: number, first: number): numbe
   return start < 0 ? Math.max(first, total + first + start) : Math.max(first, start)
 }
 
-async function readLines(
-  reader: Reader,
-  indexes: LineIndexes,
-  stat: ArtifactStat,
-  start?: number,
-  count = Infinity,
-): Promise<ReaderAnswer> {
-  const index = await indexes(reader, stat)
-  const first = firstOf(start, index.lines, 1)
-  const size = `${grouped(index.lines)} lines, ${grouped(stat.bytes)} bytes`
-  if (first > index.lines)
+async function readLines(reader: Reader, stat: ArtifactStat, start?: number, count = Infinity): Promise<ReaderAnswer> {
+  const lines = await countLines(reader, stat)
+  const first = firstOf(start, lines, 1)
+  const size = `${grouped(lines)} lines, ${grouped(stat.bytes)} bytes`
+  if (first > lines)
     return reader.answer(`${stat.handle} has ${size}; there is no line ${grouped(first)}.`, [stat.handle], false)
   const room = reader.room(1) - HEADER_BYTES
-  const from = await offsetOfLine(reader, stat, index, first)
+  const from = await offsetOfLine(reader, stat, first)
   const bytes = await readBytes(reader, stat, from, Math.min(from + room + 1, stat.bytes))
-  const end = endOfLines(bytes, Math.min(count, index.lines - first + 1), from + bytes.length === stat.bytes, room)
+  const end = endOfLines(bytes, Math.min(count, lines - first + 1), from + bytes.length === stat.bytes, room)
   if (end.lines === 0) return readLongLine(reader, stat, first, from, bytes.subarray(0, room), size)
   const last = first + end.lines - 1
   const header = `${stat.handle} lines ${grouped(first)}-${grouped(last)} of ${size}`
-  const more = last < index.lines
+  const more = last < lines
   const next = more ? `\n[more: start=${last + 1}]` : ''
   const body = textOf(bytes.subarray(0, end.bytes), from)
   if (body.used < end.bytes) return readByteRange(reader, stat, from, end.bytes)
@@ -173,12 +166,11 @@ function noItems(stat: ArtifactStat, { kind, keys }: Omit<FoundItems, 'each'>, p
       : kind === 'object'
         ? `${where} is an object.${known}`
         : 'It is not a JSON array and not JSON lines.'
-  return new PlimsollError('bad-input', `${stat.handle} has no items to read. ${reason}`, {
-    advice:
-      kind === 'object' || kind === 'missing'
-        ? 'Name the array with path, as in "result.items".'
-        : 'Read it by unit="lines" or unit="bytes".',
-  })
+  const advice =
+    kind === 'object' || kind === 'missing'
+      ? 'Name the array with path, as in "result.items".'
+      : 'Read it by unit="lines" or unit="bytes".'
+  return badInput(`${stat.handle} has no items to read. ${reason}`, advice)
 }
 
 /** Items are found in the whole text: of more, lines and bytes can still be read. */

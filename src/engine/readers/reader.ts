@@ -44,6 +44,10 @@ const LEAST_BYTES = 512
 const DEFAULT_BYTES = 12_000
 const DEFAULT_TIMEOUT_MS = 10_000
 
+/** What the model asked for cannot be done; the message says what can. */
+export const badInput = (message: string, advice?: string, cause?: unknown): PlimsollError =>
+  new PlimsollError('bad-input', message, { advice, cause })
+
 /** What the readers share: looking up artifacts, the room that an answer has, and sealing it. */
 export interface Reader {
   readonly store: ArtifactStore

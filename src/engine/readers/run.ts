@@ -1,9 +1,8 @@
-import { PlimsollError } from '../../core/errors.ts'
 import { isRecord, parsedJson } from '../../core/values.ts'
 import { typeName } from '../intake/json/fields.ts'
 import { type InputRequest, loadInputs } from './query.ts'
 import { grouped } from '../intake/text.ts'
-import { cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
+import { badInput, cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 
 export interface RunRequest extends InputRequest {
@@ -34,12 +33,8 @@ export async function artifactRun(
   limits: RunLimits = {},
 ): Promise<ReaderAnswer> {
   const { timeoutMs = 10_000, memoryBytes = 256 * 2 ** 20, maxInputBytes = 64 * 2 ** 20 } = limits
-  if (request.code.length > MAX_CODE_CHARACTERS) {
-    throw new PlimsollError(
-      'bad-input',
-      `The code has ${request.code.length} characters; ${MAX_CODE_CHARACTERS} is the most.`,
-    )
-  }
+  if (request.code.length > MAX_CODE_CHARACTERS)
+    throw badInput(`The code has ${request.code.length} characters; ${MAX_CODE_CHARACTERS} is the most.`)
   if (sandbox === undefined) return withoutSandbox(reader, request)
   const inputs = await loadInputs(reader, request, maxInputBytes)
   const handles = inputs.map(({ stat }) => stat.handle)
