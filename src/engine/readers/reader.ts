@@ -136,8 +136,8 @@ export function brokenBytes(bytes: Uint8Array): number {
 
 /**
  * Marks what a reader answered, so that intake knows it and never off-loads it again: a pointer to a pointer would send
- * the model in circles. The mark is a last line with the handles and a keyed proof over the text. Whoever holds the
- * secret can check it, in another process too, and tool output cannot forge it.
+ * the model in circles. The mark is a last line with the handles and a keyed proof over the text. It can be
+ * checked with the secret, in another process too, and tool output cannot forge it.
  */
 export interface ReaderProvenance {
   seal(tenant: string, body: string, handles: readonly Handle[]): string

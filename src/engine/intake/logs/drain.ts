@@ -261,7 +261,7 @@ const MONTH_DATES =
 
 const UNIT = /^(?:[KMGT]?i?B|bytes|[mun]?s|seconds?|%)[,;)\]]?$/
 
-/** Words after these name somebody or something: a user, a host, a file. */
+/** A name follows these words: of a user, a host, a file. */
 const NAMES_NEXT = /^ ?(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|file|name|name=|tag=)$/i
 
 /**
