@@ -1,4 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
+import { stringOf } from '../core/values.ts'
 import { flagField, optional, textField, toolInput } from '../engine/readers/tools.ts'
 import type { ItemSeen } from '../core/records.ts'
 import type { Session } from '../engine/session/session.ts'
@@ -45,16 +46,16 @@ const status = (reach: Reach): McpTool => ({
       text: wordsOf(standing),
       data: {
         ...conversation,
-        ...(model !== undefined && { model }),
+        model,
         used,
         limit,
         available,
         percent,
         threshold,
+        pins,
         calls: spent.calls,
         costUsd: spent.costUsd,
-        ...(epoch !== undefined && { compaction: epoch }),
-        pins,
+        compaction: epoch,
       },
     }
   },
@@ -89,14 +90,9 @@ const compact = (reach: Reach): McpTool => ({
   isReadOnly: false,
   async run({ instructions, ...input }) {
     const conversation = await conversationOf(reach, input)
-    const { status: outcome } = await open(reach, conversation).compact(
-      typeof instructions === 'string' ? { instructions } : {},
-    )
-    return {
-      ok: true,
-      text: 'The conversation will be compacted before its next request.',
-      data: { ...conversation, status: outcome },
-    }
+    const { status: outcome } = await open(reach, conversation).compact({ instructions: stringOf(instructions) })
+    const text = 'The conversation will be compacted before its next request.'
+    return { ok: true, text, data: { ...conversation, status: outcome } }
   },
 })
 
@@ -144,9 +140,7 @@ const pin = (reach: Reach): McpTool => ({
       throw new PlimsollError(
         'not-found',
         `${found.length === 0 ? 'No item begins' : `${found.length} items begin`} with ${JSON.stringify(item.slice(0, 80))}.`,
-        {
-          advice: 'Call context_pin without item to list them.',
-        },
+        { advice: 'Call context_pin without item to list them.' },
       )
     const { identity } = found[0]!
     await open(reach, conversation).pin(identity, pinned === true)

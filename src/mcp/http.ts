@@ -1,5 +1,7 @@
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { parsedJson } from '../core/values.ts'
@@ -33,18 +35,11 @@ function requestOf(incoming: IncomingMessage, response: ServerResponse, path: st
 
 /** Writes an answer out as fast as the client reads it. */
 async function sendResponse(response: ServerResponse, { status, headers, body }: Response): Promise<void> {
-  for (const [name, value] of headers) response.setHeader(name, value)
-  response.writeHead(status)
+  response.writeHead(status, Object.fromEntries(headers))
   if (body === null) return void response.end()
   response.flushHeaders()
-  const reader = body.getReader()
-  response.once('close', () => void reader.cancel().catch(() => undefined))
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done || response.destroyed) break
-    if (!response.write(value)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve))
-  }
-  response.end()
+  // A client that leaves ends both.
+  await pipeline(Readable.fromWeb(body as WebStream), response).catch(() => undefined)
 }
 
 export interface McpHttpOptions {
@@ -196,7 +191,7 @@ async function scopeOfCredential({ plimsoll }: Deps, header: HeaderReader, path:
       'Send the key that your model calls use, in the same header.',
     )
   const [session, agent] = [header('x-plimsoll-session'), header('x-plimsoll-agent')]
-  return { tenant, ...(session && { session }), ...(agent && { agent }) }
+  return { tenant, session: session || undefined, agent: agent || undefined }
 }
 
 function say(response: ServerResponse, status: number, body: object): void {

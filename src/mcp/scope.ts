@@ -3,7 +3,7 @@ import type { Plimsoll } from '../options.ts'
 import type { Argument } from '../settings/check.ts'
 import { driver, group, text, type Schema } from '../settings/values.ts'
 
-/** Whose content a client of the server sees. It is decided by whoever opens the server, never by what a client asks for. */
+/** Whose content a client of the server sees. Set when the server is opened, never by what a client asks for. */
 export interface McpScope {
   /** @default 'local' */
   readonly tenant?: string
@@ -71,6 +71,6 @@ export async function conversationOf(reach: Reach, input: Readonly<Record<string
 export const reachOf = (plimsoll: Plimsoll, { tenant = 'local', session, agent }: McpScope): Reach => ({
   plimsoll,
   tenant,
-  ...(session !== undefined && { session }),
-  ...(agent !== undefined && { agent }),
+  session,
+  agent,
 })

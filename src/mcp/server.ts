@@ -161,8 +161,7 @@ const contents = async (sdk: Sdk, read: () => Promise<Content>) => {
 
 const one = (value: string | string[] | undefined): string => (Array.isArray(value) ? value.join('/') : (value ?? ''))
 
-const textsIn = (input: unknown): Record<string, string | undefined> =>
-  typeof input === 'object' && input !== null ? (input as Record<string, string | undefined>) : {}
+const textsIn = (input: unknown) => (recordOf(input) ?? {}) as Record<string, string | undefined>
 
 /** Our own check says in plain words what is wrong, so the SDK only has to show the schema. */
 const unchecked = (schema: object): StandardSchemaWithJSON => ({
@@ -191,11 +190,7 @@ async function loaded<T>(load: () => Promise<T>): Promise<T> {
     throw new PlimsollError(
       'unsupported',
       `The MCP server needs the optional package ${PACKAGE}, which is not installed.`,
-      {
-        advice: `Install it with: npm install ${PACKAGE}`,
-        fields: { package: PACKAGE },
-        cause,
-      },
+      { advice: `Install it with: npm install ${PACKAGE}`, fields: { package: PACKAGE }, cause },
     )
   }
 }
@@ -208,7 +203,7 @@ const MOST_CALLS = 10_000
 
 /**
  * Clients of the 2025 revisions cancel a call by a notice in a request of its own. Each gets a random name for its connection when it begins,
- * so that nobody cancels what is not theirs. Nothing else is kept about a connection: any server may take its next request, and a notice that
+ * so that no client cancels another's call. Nothing else is kept about a connection: any server may take its next request, and a notice that
  * reaches another one than the call cancels nothing.
  */
 export function cancelling() {

@@ -1,5 +1,7 @@
 import type { GenericSchema } from 'valibot'
 import { numberField, optional, RECALL, textField, toolInput, type ReaderTool } from '../engine/readers/tools.ts'
+import { stringOf } from '../core/values.ts'
+import { counted, grouped } from '../engine/intake/text.ts'
 import { type Reach, sessionOf } from './scope.ts'
 import type { Archive } from '../compose/api/stored.ts'
 import type { Handle } from '../core/handles.ts'
@@ -82,12 +84,12 @@ export function readerTools(reach: Reach): readonly McpTool[] {
     title: TITLES[tool.name] ?? tool.name,
     outputSchema: tool.name === 'recall' ? FOUND : READ,
     isReadOnly: true,
-    ...(tool.name === 'artifact_extract' && { asksModel: true }),
+    asksModel: tool.name === 'artifact_extract',
     async run({ session: named, ...input }, call) {
       const narrowed =
         typeof named !== 'string'
           ? readers
-          : plimsoll.archive.readers({ tenant, session: await sessionOf(reach, named), ...(agent && { agent }) })
+          : plimsoll.archive.readers({ tenant, session: await sessionOf(reach, named), agent })
       const { ok, ...answer } = (await narrowed.call({ name: tool.name, input }, call))!
       return { ok, text: answer.text, data: answer }
     },
@@ -96,8 +98,8 @@ export function readerTools(reach: Reach): readonly McpTool[] {
 
 export const ownerOf = ({ tenant, session, agent }: Reach): Parameters<Archive['readers']>[0] => ({
   tenant,
-  ...(session !== undefined && { session }),
-  ...(agent !== undefined && { agent }),
+  session,
+  agent,
 })
 
 const withSession = (tool: ReaderTool): ReaderTool => ({
@@ -139,11 +141,8 @@ export function artifactList(reach: Reach): McpTool {
     isReadOnly: true,
     async run({ tool, limit, after, session }) {
       const wanted = Math.min(MOST_SHOWN, Math.max(1, (limit as number | undefined) ?? DEFAULT_SHOWN))
-      const found = await artifactsIn(reach, wanted, {
-        ...(typeof tool === 'string' && { tool }),
-        ...(typeof after === 'string' && { after }),
-        ...(typeof session === 'string' && { session }),
-      })
+      const filter = { tool: stringOf(tool), after: stringOf(after), session: stringOf(session) }
+      const found = await artifactsIn(reach, wanted, filter)
       const text = found.length === 0 ? 'No output is stored.' : found.map(lineOf).join('\n')
       return { ok: true, text: `${text}${await leftOut(reach)}`, data: { artifacts: found.map(shortOf) } }
     },
@@ -155,8 +154,7 @@ async function leftOut(reach: Reach): Promise<string> {
   if (reach.agent === undefined) return ''
   const { length } = await reach.plimsoll.archive.readers(ownerOf(reach)).unattributed()
   if (length === 0) return ''
-  const outputs = length === 1 ? '1 output' : `${length} outputs`
-  return `\n\n${outputs} of this conversation were stored by an older version, which did not write down whose they are. They are not listed and do not open for one agent; a client without an agent in its scope can read them.`
+  return `\n\n${counted(length, 'output')} of this conversation were stored by an older version, which did not write down whose they are. They are not listed and do not open for one agent; a client without an agent in its scope can read them.`
 }
 
 /** Pages are read until there are enough: where one agent may look, some of each page are another's. */
@@ -170,13 +168,7 @@ export async function artifactsIn(
   const found: ArtifactStat[] = []
   let { after } = filter
   for (;;) {
-    const page = await plimsoll.artifacts.list({
-      tenant,
-      limit: MOST_SHOWN,
-      ...(session !== undefined && { session }),
-      ...(filter.tool !== undefined && { tool: filter.tool }),
-      ...(after !== undefined && { after }),
-    })
+    const page = await plimsoll.artifacts.list({ tenant, limit: MOST_SHOWN, session, tool: filter.tool, after })
     for (const stat of page) if (agent === undefined || (await mayOpen(stat.handle))) found.push(stat)
     after = page.at(-1)?.handle
     if (found.length >= wanted || page.length < MOST_SHOWN) return found.slice(0, wanted)
@@ -186,8 +178,8 @@ export async function artifactsIn(
 const lineOf = ({ handle, bytes, lines, tool, createdAt }: ArtifactStat): string =>
   [
     handle,
-    `${bytes.toLocaleString('en-US')} bytes`,
-    ...(lines === undefined ? [] : [`${lines.toLocaleString('en-US')} lines`]),
+    `${grouped(bytes)} bytes`,
+    ...(lines === undefined ? [] : [`${grouped(lines)} lines`]),
     ...(tool === undefined ? [] : [`of ${tool}`]),
     new Date(createdAt).toISOString(),
   ].join('  ')
@@ -196,8 +188,8 @@ const shortOf = ({ handle, bytes, createdAt, lines, tool, mime, contentKind }: A
   handle,
   bytes,
   createdAt,
-  ...(lines !== undefined && { lines }),
-  ...(tool !== undefined && { tool }),
-  ...(mime !== undefined && { mime }),
-  ...(contentKind !== undefined && { contentKind }),
+  lines,
+  tool,
+  mime,
+  contentKind,
 })

@@ -3,8 +3,6 @@ export interface SqlSource {
   /** Name of the table: letters, digits and underscores. */
   readonly table: string
   readonly bytes: Uint8Array
-  /** Same key, same bytes: an engine may keep what it loaded. */
-  readonly key?: string
   /** The way to the array of records inside a JSON object. @default the root, or the largest array of objects near it */
   readonly path?: readonly string[]
 }

@@ -117,12 +117,6 @@ const CASES: readonly { name: string; input: string | Uint8Array; kind: string; 
     format: 'nmap',
   },
   {
-    name: 'JUnit',
-    input: '<?xml version="1.0"?><testsuite tests="1"><testcase/></testsuite>',
-    kind: 'xml',
-    format: 'junit',
-  },
-  {
     name: 'Python trace',
     input:
       'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f()\n  File "a.py", line 2, in f\n    g()\nValueError: no',

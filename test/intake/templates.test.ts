@@ -265,28 +265,10 @@ describe('generic', () => {
 })
 
 describe('percentiles', () => {
-  it('are exact by nearest rank while the values are held', () => {
+  it('are exact by nearest rank', () => {
     const stats = new NumberStats()
     range(1_000, (i) => stats.add(i + 1))
-    expect(stats.summary()).toMatchObject({ p50: 500, p90: 900, p95: 950, p99: 990, approximate: false })
-  })
-
-  it('are within one percent afterwards', () => {
-    const stats = new NumberStats({ left: 10 })
-    const random = seeded(3)
-    const values = range(20_000, () => Math.exp(random() * 12) - 400)
-    values.forEach((value) => stats.add(value))
-    const sorted = values.toSorted((a, b) => a - b)
-    const summary = stats.summary()!
-    expect(summary.approximate).toBe(true)
-    for (const [share, got] of [
-      [0.5, summary.p50],
-      [0.95, summary.p95],
-      [0.99, summary.p99],
-    ] as const) {
-      const want = sorted[Math.ceil(share * sorted.length) - 1]!
-      expect(Math.abs(got - want) / Math.abs(want)).toBeLessThan(0.011)
-    }
+    expect(stats.summary()).toMatchObject({ p50: 500, p95: 950, p99: 990 })
   })
 })
 

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lineMatcher, requiredLiteral } from '../../src/engine/readers/line-matcher.ts'
+import { lineMatcher } from '../../src/engine/readers/line-matcher.ts'
 import { bodyOf, random, setup } from './setup.ts'
 
 const SEED = 20261115
@@ -178,31 +178,5 @@ describe('line matcher', () => {
     expect(lineMatcher('b').find('abab', 2)).toEqual({ start: 3, end: 4 })
     expect(lineMatcher('[b]').find('abab', 2)).toEqual({ start: 3, end: 4 })
     expect(lineMatcher('^b').find('ab', 1)).toBeUndefined()
-  })
-})
-
-describe('required literal', () => {
-  it('is the longest text that no match can be without', () => {
-    const literals: Record<string, string> = {
-      'ERROR .*handled in 8\\d{3}ms$': 'handled in 8',
-      'abc+d': 'abc',
-      'abcx?def': 'abc',
-      'abcx*defg': 'defg',
-      'abcx{0,2}de': 'abc',
-      'a|bcd': '',
-      '(?:abc|def)gh': 'gh',
-      '(abc)?gh': 'gh',
-      '[abc]def[]x]gh': 'def',
-      'a\\.b\\(c': 'a.b(c',
-      '(?i)abc': '',
-      'abc(?i:def)ghijk': '',
-      '\\x41bcd': '',
-      'ab\\Qcdef\\E': 'ab',
-      '^abc$': 'abc',
-      '[[:alpha:]]xyz': 'xyz',
-      '.*': '',
-    }
-    for (const [pattern, literal] of Object.entries(literals))
-      expect([pattern, requiredLiteral(pattern)]).toEqual([pattern, literal])
   })
 })

@@ -9,13 +9,12 @@ afterAll(async () => engine.close())
 async function query(
   sql: string,
   tables: Record<string, string> = {},
-  limits: { maxRows?: number; timeoutMs?: number; key?: string } = {},
+  limits: { maxRows?: number; timeoutMs?: number } = {},
 ): Promise<SqlResult> {
-  const { maxRows = 100, timeoutMs = 5000, key } = limits
+  const { maxRows = 100, timeoutMs = 5000 } = limits
   const sources = Object.entries(tables).map(([table, text]) => ({
     table,
     bytes: Buffer.from(text),
-    ...(key === undefined ? {} : { key }),
   }))
   return engine.query({ sql, sources, timeoutMs, maxRows })
 }
@@ -109,13 +108,6 @@ describe('SQL over records', () => {
     })
   })
 
-  it('answers the same question from what it kept', async () => {
-    expect((await query('SELECT count(*) FROM t', { t: people }, { key: 'k1' })).rows).toEqual([[3]])
-    // Same key, so the bytes are not looked at again.
-    expect((await query('SELECT count(*) FROM t', { t: '[]' }, { key: 'k1' })).rows).toEqual([[3]])
-    expect((await query('SELECT count(*) FROM t', { t: '[{"a":1}]' }, { key: 'k2' })).rows).toEqual([[1]])
-  })
-
   it('explains faults of the query', async () => {
     expect(await query('SELECT absent FROM t', { t: people })).toMatchObject({
       ok: false,
@@ -149,10 +141,10 @@ describe('SQL that would rather do something else', () => {
   }
   for (const [sql, reason] of Object.entries(attempts)) {
     it(`refuses ${sql.slice(0, 60) || 'nothing'}`, async () => {
-      const result = await query(sql, { t: people }, { key: 'kept' })
+      const result = await query(sql, { t: people })
       expect(result.ok).toBe(false)
       expect(result.error).toMatch(reason)
-      expect((await query('SELECT count(*) FROM t', { t: people }, { key: 'kept' })).rows).toEqual([[3]])
+      expect((await query('SELECT count(*) FROM t', { t: people })).rows).toEqual([[3]])
     })
   }
 

@@ -133,7 +133,7 @@ export const keyText = (text: string, { keyStart, keyEnd }: Pick<EntrySpan, 'key
   unquoted(text.slice(keyStart, keyEnd))
 
 /** What a string with its quotes says: parsed only when it holds an escape. */
-export function unquoted(quoted: string): string {
+function unquoted(quoted: string): string {
   const raw = quoted.slice(1, -1)
   if (!raw.includes('\\')) return raw
   try {

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
+import { setTimeout } from 'node:timers/promises'
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
+import { withDeadline } from '../../util/deadline.ts'
+import { mutex } from '../../util/mutex.ts'
 import { packageRoot } from '../../util/package-root.ts'
 
 /** The path of an optional package's file; `unsupported` and how to install it when the package is not there. */
@@ -31,15 +35,6 @@ export function isInstalled(specifier: string, resolve = createRequire(import.me
   }
 }
 
-/** What a worker is told and answers. Requests run one after the other. */
-interface Job<Q, A> {
-  readonly request: Q
-  readonly timeoutMs: number
-  readonly transfer: readonly Transferable[]
-  readonly resolve: (answer: A | Stopped) => void
-  readonly reject: (error: unknown) => void
-}
-
 /** The worker did not answer: it ran out of time, or the thread itself ended. */
 export interface Stopped {
   readonly stopped: 'timeout' | 'crash'
@@ -49,20 +44,24 @@ export interface Stopped {
 /** A worker says this once it has loaded what it needs; only then does the first request's time begin. */
 export const READY = 'ready'
 const START_MS = 30_000
+/** Time beyond a request's own limit for stopping by itself. */
+const GRACE_MS = 2_000
 
 export const isStopped = (answer: unknown): answer is Stopped =>
   typeof answer === 'object' && answer !== null && 'stopped' in answer
 
-export interface AskOptions {
-  /** Nobody waits for the answer any more. */
-  readonly signal?: AbortSignal | undefined
-  /** Goes over to the thread with the request. */
-  readonly transfer?: readonly Transferable[]
-}
-
 export interface GuardedWorker<Q, A> {
-  /** Resolves with `Stopped` when the worker had to be killed; the next request gets a new one. */
-  ask(request: Q, timeoutMs: number, options?: AskOptions): Promise<A | Stopped>
+  /** Requests run one after the other. Resolves with `Stopped` when the worker had to be killed; the next request gets a new one. */
+  ask(
+    request: Q,
+    timeoutMs: number,
+    options?: {
+      /** The caller does not wait for the answer any more. */
+      readonly signal?: AbortSignal | undefined
+      /** Goes over to the thread with the request. */
+      readonly transfer?: readonly Transferable[]
+    },
+  ): Promise<A | Stopped>
   close(): Promise<void>
 }
 
@@ -75,133 +74,95 @@ export function guardedWorker<Q, A>(
   workerData: unknown,
   resourceLimits: ResourceLimits,
 ): GuardedWorker<Q, A> {
-  const queue: Job<Q, A>[] = []
+  const inTurn = mutex()
+  const closing = new AbortController()
   let worker: Worker | undefined
-  let ready = false
-  let active: Job<Q, A> | undefined
-  let timer: NodeJS.Timeout | undefined
-  let closed = false
 
   function start(): Worker {
     const started = startWorker(entry, { workerData, resourceLimits, env: {}, stdin: false, argv: [], execArgv: [] })
-    started.on('message', (message: A | typeof READY) => {
-      if (message === READY) begin(started)
-      else finish(started, message)
+    started.on('error', () => undefined)
+    started.once('exit', () => {
+      if (worker === started) worker = undefined
     })
-    started.on('error', (error) =>
-      retire(started, { stopped: 'crash', reason: error instanceof Error ? error.message : String(error) }),
-    )
-    started.on('exit', (code) => retire(started, { stopped: 'crash', reason: `The thread ended with code ${code}.` }))
-    setTimer(started, START_MS)
     return started
   }
 
-  function setTimer(on: Worker, timeoutMs: number): void {
-    clearTimeout(timer)
-    timer = setTimeout(
-      () => retire(on, { stopped: 'timeout', reason: `It did not end within ${timeoutMs} ms.` }),
-      timeoutMs,
-    )
-  }
-
-  function begin(on: Worker): void {
-    if (on !== worker) return
-    ready = true
-    if (active === undefined) return
-    setTimer(on, active.timeoutMs)
-    try {
-      on.postMessage(active.request, active.transfer)
-    } catch (error) {
-      fail(error)
+  /** The next message of the thread; without one in time the thread is killed. */
+  async function messageOf<T>(from: Worker, timeoutMs: number, stop: AbortSignal): Promise<T | Stopped> {
+    const over = new AbortController()
+    const signal = AbortSignal.any([over.signal, stop])
+    const late: Stopped = { stopped: 'timeout', reason: `It did not end within ${timeoutMs} ms.` }
+    const answer: T | Stopped = await Promise.race([
+      once(from, 'message', { signal }).then(([message]) => message as T),
+      once(from, 'exit', { signal }).then(([code]) => crashed(`The thread ended with code ${code}.`)),
+      setTimeout(timeoutMs, late, { signal }),
+    ]).catch((error: unknown) => crashed(error instanceof Error ? error.message : String(error)))
+    over.abort()
+    if (isStopped(answer)) {
+      worker = undefined
+      void from.terminate()
     }
+    return answer
   }
 
-  function fail(error: unknown): void {
-    clearTimeout(timer)
-    const job = active
-    active = undefined
-    job?.reject(error)
-    next()
-  }
-
-  /** A worker that was replaced may still speak; only the current one is heard. */
-  function finish(from: Worker, answer: A | Stopped): void {
-    if (from !== worker || active === undefined) return
-    clearTimeout(timer)
-    const { resolve } = active
-    active = undefined
-    worker.unref()
-    resolve(answer)
-    next()
-  }
-
-  function retire(from: Worker, why: Stopped): void {
-    if (from !== worker) return
-    worker = undefined
-    void from.terminate()
-    clearTimeout(timer)
-    const job = active
-    active = undefined
-    job?.resolve(why)
-    next()
-  }
-
-  function next(): void {
-    if (active !== undefined || closed) return
-    active = queue.shift()
-    if (active === undefined) return
+  async function answerTo(
+    request: Q,
+    timeoutMs: number,
+    transfer: readonly Transferable[],
+    stop: AbortSignal,
+  ): Promise<A | Stopped> {
+    stop.throwIfAborted()
     if (worker === undefined) {
-      ready = false
-      try {
-        worker = start()
-      } catch (error) {
-        fail(error)
-      }
-      return
+      worker = start()
+      const ready = await messageOf<typeof READY>(worker, START_MS, stop)
+      if (isStopped(ready)) return ready
     }
     worker.ref()
-    if (ready) begin(worker)
-  }
-
-  /** Nobody waits for this one any more: it leaves the queue, or its thread is killed. */
-  function abandon(job: Job<Q, A>, reason: unknown): void {
-    const waiting = queue.indexOf(job)
-    if (waiting >= 0) queue.splice(waiting, 1)
-    job.reject(reason)
-    if (job === active && worker !== undefined) retire(worker, { stopped: 'crash', reason: 'It was cancelled.' })
+    worker.postMessage(request, transfer)
+    const answer = await messageOf<A>(worker, timeoutMs, stop)
+    worker?.unref()
+    return answer
   }
 
   return {
     async ask(request, timeoutMs, { signal, transfer = [] } = {}) {
-      if (closed) throw isClosed()
-      signal?.throwIfAborted()
-      return new Promise((resolve, reject) => {
-        const stop = (): void => abandon(job, signal!.reason)
-        const ended =
-          <T>(settle: (value: T) => void) =>
-          (value: T): void => {
-            signal?.removeEventListener('abort', stop)
-            settle(value)
-          }
-        const job: Job<Q, A> = { request, timeoutMs, transfer, resolve: ended(resolve), reject: ended(reject) }
-        signal?.addEventListener('abort', stop, { once: true })
-        queue.push(job)
-        next()
-      })
+      const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
+      return withDeadline(
+        inTurn(() => answerTo(request, timeoutMs, transfer, stop)),
+        stop,
+      )
     },
     async close() {
-      closed = true
-      clearTimeout(timer)
-      for (const job of [...(active === undefined ? [] : [active]), ...queue.splice(0)]) job.reject(isClosed())
-      active = undefined
-      const last = worker
-      worker = undefined
-      await last?.terminate()
+      closing.abort(new PlimsollError('closed', 'The sandbox is closed.'))
+      await worker?.terminate()
     },
   }
 }
 
-const isClosed = (): PlimsollError => new PlimsollError('closed', 'The sandbox is closed.')
+const crashed = (reason: string): Stopped => ({ stopped: 'crash', reason })
+
+/** What a sandbox and an SQL engine have in common: a thread that is started with the first request. */
+export function lazyWorker<Q extends { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }, A>(
+  what: 'code' | 'query',
+  inputBytesPerMs: number,
+  start: () => GuardedWorker<Omit<Q, 'signal'>, A>,
+) {
+  let worker: GuardedWorker<Omit<Q, 'signal'>, A> | undefined
+  return {
+    /** The answer, or in words why there is none. */
+    async ask({ signal, ...request }: Q, inputs: readonly Uint8Array[]): Promise<A | string> {
+      worker ??= start()
+      const inputBytes = inputs.reduce((sum, bytes) => sum + bytes.length, 0)
+      const timeoutMs = request.timeoutMs + GRACE_MS + inputBytes / inputBytesPerMs
+      const answer = await worker.ask(request, timeoutMs, { signal })
+      if (!isStopped(answer)) return answer
+      return answer.stopped === 'timeout'
+        ? `The ${what} ran longer than ${request.timeoutMs} ms and was stopped.`
+        : `The ${what} broke its engine and was stopped: ${answer.reason}`
+    },
+    close: async (): Promise<void> => worker?.close(),
+  }
+}
 
 type WorkerOptions = ConstructorParameters<typeof Worker>[1]
 

@@ -161,7 +161,7 @@ function tableOf(format: 'json' | 'ndjson', values: readonly unknown[], path = '
     }
     return row
   })
-  return { format, columns: [...columns.keys()], rows, ...(path === '' ? {} : { path }) }
+  return { format, columns: [...columns.keys()], rows, path: path === '' ? undefined : path }
 }
 
 /** What SQLite can hold; the rest stays JSON for its `->>` operator. */

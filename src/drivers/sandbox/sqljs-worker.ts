@@ -2,12 +2,13 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { RE2JS } from 're2js'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import { READY } from './guarded-worker.ts'
 import { type Records, recordsOf } from './records.ts'
 import type { SqlRequest, SqlResult, SqlSource, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
 
 /** The part of sql.js that is used here; the package brings no types. */
-export interface SqlStatement {
+interface SqlStatement {
   step(): boolean
   get(): (string | number | Uint8Array | null)[]
   getColumnNames(): string[]
@@ -15,7 +16,7 @@ export interface SqlStatement {
   free(): boolean
 }
 
-export interface SqlDatabase {
+interface SqlDatabase {
   run(sql: string): unknown
   prepare(sql: string): SqlStatement
   iterateStatements(sql: string): { next(): { done?: boolean; value: SqlStatement }; getRemainingSQL(): string }
@@ -27,11 +28,11 @@ export interface SqlDatabase {
   close(): void
 }
 
-export interface SqlModule {
+interface SqlModule {
   readonly Database: new () => SqlDatabase
 }
 
-export type InitSqlJs = (options: { locateFile: (name: string) => string }) => Promise<SqlModule>
+type InitSqlJs = (options: { locateFile: (name: string) => string }) => Promise<SqlModule>
 
 type SqlArgument = string | number | null
 
@@ -39,7 +40,7 @@ type SqlArgument = string | number | null
 const MAX_PATTERNS = 100
 
 /** What aggregate questions need and SQLite lacks. */
-export function addFunctions(database: SqlDatabase): void {
+function addFunctions(database: SqlDatabase): void {
   database.create_aggregate('percentile', {
     init: (): number[] => [],
     step: (state: number[], value: unknown, percent: unknown) => {
@@ -61,7 +62,12 @@ export function addFunctions(database: SqlDatabase): void {
     finalize: ({ count, squares }: { count: number; squares: number }) =>
       count < 2 ? null : Math.sqrt(squares / (count - 1)),
   })
-  const regex = patterns()
+  const compiled = new BoundedMap<string, RE2JS>(MAX_PATTERNS)
+  const regex = (pattern: SqlArgument): RE2JS => {
+    const found = compiled.get(String(pattern)) ?? RE2JS.compile(String(pattern))
+    compiled.set(String(pattern), found)
+    return found
+  }
   // SQLite calls `regexp(pattern, text)` for `text REGEXP pattern`.
   database.create_function('regexp', (pattern: SqlArgument, text: SqlArgument) =>
     text === null ? null : Number(regex(pattern).test(String(text))),
@@ -81,19 +87,6 @@ export function addFunctions(database: SqlDatabase): void {
   }
 }
 
-function patterns(): (pattern: SqlArgument) => RE2JS {
-  const compiled = new Map<string, RE2JS>()
-  return (pattern) => {
-    const key = String(pattern)
-    let found = compiled.get(key)
-    if (found === undefined) {
-      if (compiled.size === MAX_PATTERNS) compiled.clear()
-      compiled.set(key, (found = RE2JS.compile(key)))
-    }
-    return found
-  }
-}
-
 /** Linear interpolation between the two nearest, as in SQLite's own extension and in PERCENTILE_CONT. */
 function percentile(values: readonly number[], percent: number): number | null {
   if (values.length === 0) return null
@@ -109,14 +102,6 @@ export interface SqljsWorkerData {
   readonly memoryBytes: number
 }
 
-interface Loaded {
-  readonly database: SqlDatabase
-  readonly bytes: number
-  readonly tables: readonly SqlTable[]
-}
-
-/** Sources of the databases that are kept for the next question about the same artifacts. */
-const KEPT_BYTES = 64 * 2 ** 20
 /** Reads only. `WITH` can begin a write, which `query_only` refuses. */
 const READS = /^(?:select|with|values|explain)\b/i
 const TEXT_LIMIT = 4_000
@@ -126,53 +111,21 @@ const COLLECTED = 4 * 2 ** 20
 const { modulePath, memoryBytes } = workerData as SqljsWorkerData
 const initSqlJs = createRequire(import.meta.url)(modulePath) as InitSqlJs
 const engine = await initSqlJs({ locateFile: (name) => join(dirname(modulePath), name) })
-const kept = new Map<string, Loaded>()
 
 function query(request: SqlRequest): SqlResult {
-  let loaded: Loaded | undefined
-  try {
-    loaded = load(request)
-    return { ok: true, tables: loaded.tables, ...select(loaded.database, request) }
-  } catch (error) {
-    return { ok: false, columns: [], rows: [], totalRows: 0, tables: loaded?.tables ?? [], error: explain(error) }
-  } finally {
-    keep(request, loaded)
-  }
-}
-
-const keyOf = ({ sources }: SqlRequest): string =>
-  JSON.stringify(sources.map(({ table, key, path }) => [table, key, path]))
-
-function load(request: SqlRequest): Loaded {
-  const found = kept.get(keyOf(request))
-  if (found !== undefined) return found
+  const tables: SqlTable[] = []
   const database = new engine.Database()
   try {
     // Sorting would otherwise spill into files that no limit counts. The limit holds for all and can only be lowered.
     database.run(`PRAGMA temp_store = MEMORY; PRAGMA journal_mode = OFF; PRAGMA hard_heap_limit = ${memoryBytes}`)
     addFunctions(database)
-    const tables = request.sources.map((source) => fill(database, source))
+    for (const source of request.sources) tables.push(fill(database, source))
     database.run('PRAGMA query_only = ON')
-    return { database, tables, bytes: request.sources.reduce((sum, { bytes }) => sum + bytes.length, 0) }
+    return { ok: true, tables, ...select(database, request) }
   } catch (error) {
+    return { ok: false, columns: [], rows: [], totalRows: 0, tables, error: explain(error) }
+  } finally {
     database.close()
-    throw error
-  }
-}
-
-/** The newest stays; older ones go when they are too large together. Sources without a key cannot be known again. */
-function keep(request: SqlRequest, loaded: Loaded | undefined): void {
-  if (loaded === undefined) return
-  if (request.sources.some(({ key }) => key === undefined)) return loaded.database.close()
-  const key = keyOf(request)
-  kept.delete(key)
-  kept.set(key, loaded)
-  let bytes = [...kept.values()].reduce((sum, each) => sum + each.bytes, 0)
-  for (const [oldest, each] of kept) {
-    if (bytes <= KEPT_BYTES || oldest === key) break
-    each.database.close()
-    kept.delete(oldest)
-    bytes -= each.bytes
   }
 }
 
@@ -192,7 +145,7 @@ function fill(database: SqlDatabase, source: SqlSource): SqlTable {
     format: records.format,
     rows: records.rows.length,
     columns: columns.map((name, i) => ({ name, type: typeOf(records, i) })),
-    ...(records.path === undefined ? {} : { path: records.path }),
+    path: records.path,
   }
 }
 

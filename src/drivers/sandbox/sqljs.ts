@@ -1,12 +1,11 @@
 import type { SqlEngine, SqlRequest, SqlResult } from '../../ports/sql-engine.ts'
-import { guardedWorker, type GuardedWorker, isStopped, optionalPackage, workerBeside } from './guarded-worker.ts'
+import { guardedWorker, lazyWorker, optionalPackage, workerBeside } from './guarded-worker.ts'
 import type { SqljsWorkerData } from './sqljs-worker.ts'
 
-/** Time beyond the query's own limit for loading the records, at 2 MB/s. */
-const GRACE_MS = 2_000
+/** Records load at 2 MB/s. */
 const INPUT_BYTES_PER_MS = 2_000
 /** JSON of 100 MB takes several times its size once it is parsed. */
-const THREAD_HEAP_MB = 3072
+const LIMITS = { maxOldGenerationSizeMb: 3072 }
 
 export interface SqljsOptions {
   /** Heap of the engine beside the records themselves: sorting, grouping, the result. @default 256 MiB */
@@ -17,33 +16,20 @@ export interface SqljsOptions {
  * Answers SQL with SQLite compiled to WebAssembly, in a thread of its own: it has no file system but its own memory, no
  * extensions, a heap limit that a query cannot raise, and it is killed when its time is up.
  */
-export function sqljsEngine(options: SqljsOptions = {}): SqlEngine {
-  const { memoryBytes = 256 * 2 ** 20 } = options
-  let worker: GuardedWorker<SqlRequest, SqlResult> | undefined
+export function sqljsEngine({ memoryBytes = 256 * 2 ** 20 }: SqljsOptions = {}): SqlEngine {
+  const worker = lazyWorker<SqlRequest, SqlResult>('query', INPUT_BYTES_PER_MS, () => {
+    const workerData: SqljsWorkerData = { memoryBytes, modulePath: optionalPackage('sql.js', 'Querying artifacts') }
+    return guardedWorker(workerBeside(import.meta.url, 'sqljs-worker'), workerData, LIMITS)
+  })
   return {
     name: 'sql.js',
-    async query({ signal, ...request }) {
-      worker ??= start(memoryBytes)
-      const inputBytes = request.sources.reduce((sum, { bytes }) => sum + bytes.length, 0)
-      const answer = await worker.ask(request, request.timeoutMs + GRACE_MS + inputBytes / INPUT_BYTES_PER_MS, {
-        signal,
-      })
-      if (!isStopped(answer)) return answer
-      const error =
-        answer.stopped === 'timeout'
-          ? `The query ran longer than ${request.timeoutMs} ms and was stopped.`
-          : `The query broke its engine and was stopped: ${answer.reason}`
-      return { ok: false, columns: [], rows: [], totalRows: 0, tables: [], error }
+    async query(request) {
+      const sources = request.sources.map(({ bytes }) => bytes)
+      const answer = await worker.ask(request, sources)
+      return typeof answer === 'string'
+        ? { ok: false, columns: [], rows: [], totalRows: 0, tables: [], error: answer }
+        : answer
     },
-    async close() {
-      await worker?.close()
-    },
+    close: worker.close,
   }
-}
-
-function start(memoryBytes: number): GuardedWorker<SqlRequest, SqlResult> {
-  const workerData: SqljsWorkerData = { memoryBytes, modulePath: optionalPackage('sql.js', 'Querying artifacts') }
-  return guardedWorker(workerBeside(import.meta.url, 'sqljs-worker'), workerData, {
-    maxOldGenerationSizeMb: THREAD_HEAP_MB,
-  })
 }

@@ -44,20 +44,8 @@ export function inspect(input: string | Uint8Array): Inspected {
   const source = readSource(input)
   if (source.encoding === 'binary') {
     const { format, mime, bytes } = source
-    return {
-      source,
-      classified: {
-        kind: 'binary',
-        format,
-        confidence: 1,
-        mime,
-        encoding: 'binary',
-        bytes,
-        chars: 0,
-        lines: 0,
-        preamble: 0,
-      },
-    }
+    const size = { encoding: 'binary' as const, bytes, chars: 0, lines: 0 }
+    return { source, classified: { kind: 'binary', format, confidence: 1, mime, preamble: 0, ...size } }
   }
   const { text, bytes } = source
   const size = { encoding: 'utf-8' as const, bytes, chars: text.length, lines: countLines(text) }

@@ -72,7 +72,7 @@ export function assemble(syntax: Syntax, notice: string, body: string): string {
     const head = `{"${NOTICE_KEY}":${JSON.stringify(notice)}`
     return body === '{}' || body === '' ? `${head}}` : `${head},${body.slice(1)}`
   }
-  // Brackets inside would end the notice early for whoever reads it by program.
+  // A bracket inside would end the notice early for a program that reads it.
   const line = `${NOTICE_OPEN}${notice.replaceAll('\n', ' ')}]`
   const first = syntax === 'csv' ? `# ${line}` : line
   return body === '' ? first : `${first}\n${body}`

@@ -28,6 +28,14 @@ function said(...parts: readonly (string | undefined)[]): string | undefined {
   return known.length === 0 ? undefined : known.join(', ')
 }
 
+/** A sentence about how many there are: the items of a list, else the count that the result names. */
+const counting =
+  (lists: readonly string[], counts: readonly string[], say: (count: number) => string): ToolSummary =>
+  (result) => {
+    const count = list(result, ...lists)?.length ?? number(field(result, ...counts))
+    return count === undefined ? undefined : say(count)
+  }
+
 function isFailedSpan(span: unknown): boolean {
   if (!isRecord(span)) return false
   const status = isRecord(span['status']) ? span['status']['code'] : span['status']
@@ -45,15 +53,12 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     const failed = spans?.filter(isFailedSpan).length ?? number(field(result, 'error_count', 'failed_spans')) ?? 0
     return `Fetched a trace of ${plural(count, 'span')}${duration === undefined ? '' : `, ${duration} ms`}, ${plural(failed, 'error')}`
   },
-  list_traces(result) {
-    const count = list(result, 'traces', 'items')?.length ?? number(field(result, 'total_traces', 'count', 'total'))
-    return count === undefined ? undefined : `Found ${plural(count, 'trace')}`
-  },
-  list_log_entries(result) {
-    const count =
-      list(result, 'entries', 'logs', 'items')?.length ?? number(field(result, 'entry_count', 'total_entries'))
-    return count === undefined ? undefined : `Retrieved ${plural(count, 'log entry', 'log entries')}`
-  },
+  list_traces: counting(['traces', 'items'], ['total_traces', 'count', 'total'], (n) => `Found ${plural(n, 'trace')}`),
+  list_log_entries: counting(
+    ['entries', 'logs', 'items'],
+    ['entry_count', 'total_entries'],
+    (n) => `Retrieved ${plural(n, 'log entry', 'log entries')}`,
+  ),
   analyze_aggregate_metrics(result) {
     const services = sizeOf(field(result, 'services', 'services_analyzed', 'services_analysed', 'service_count'))
     const issues = sizeOf(field(result, 'issues', 'issues_found', 'issue_count', 'anomalies', 'anomaly_count'))
@@ -73,12 +78,11 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     )
     return facts === undefined ? undefined : `Trace analysis: ${facts}`
   },
-  extract_log_patterns(result) {
-    const count =
-      list(result, 'patterns', 'templates', 'clusters')?.length ??
-      number(field(result, 'pattern_count', 'total_patterns'))
-    return count === undefined ? undefined : `Extracted ${plural(count, 'log pattern')}`
-  },
+  extract_log_patterns: counting(
+    ['patterns', 'templates', 'clusters'],
+    ['pattern_count', 'total_patterns'],
+    (n) => `Extracted ${plural(n, 'log pattern')}`,
+  ),
   query_promql(result) {
     const data = field(result, 'data') ?? result
     const results = list(data, 'result', 'results')
@@ -88,12 +92,11 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     if (count === undefined) return undefined
     return `PromQL returned ${plural(count, 'result')}${type === undefined ? '' : ` of type ${type}`}`
   },
-  list_time_series(result) {
-    const count =
-      list(result, 'time_series', 'timeSeries', 'series', 'items')?.length ??
-      number(field(result, 'total_series', 'count'))
-    return count === undefined ? undefined : `Listed ${plural(count, 'time series', 'time series')}`
-  },
+  list_time_series: counting(
+    ['time_series', 'timeSeries', 'series', 'items'],
+    ['total_series', 'count'],
+    (n) => `Listed ${plural(n, 'time series', 'time series')}`,
+  ),
 }
 
 /** AutoSRE hands the tool's whole response over; what counts is inside `result`. */

@@ -1,5 +1,5 @@
 import { inspect, type Inspected } from './classify.ts'
-import { renderJson, renderJsonWithin } from './json/json-view.ts'
+import { renderJson } from './json/json-view.ts'
 import { assemble, NOTICE_LEVELS, noticeText, type NoticeFacts, type NoticeLevel } from './notice.ts'
 import { neutralise, sanitise } from './sanitise.ts'
 import { byteLength, countLines } from './text.ts'
@@ -114,11 +114,8 @@ function levelsFor(facts: NoticeFacts, budget: number, countTokens: (text: strin
 
 /** Not even the handle fits: the handle as far as it goes would be a wrong address, so only the fact of a cut is told. */
 function lastResort({ handle }: NoticeFacts, { budgetTokens, countTokens }: ShowOptions, view: BodyView): Result {
-  for (const text of [handle ?? '[cut]', '[cut]', '…', '']) {
-    const tokens = text === '' ? 0 : countTokens(text)
-    if (tokens <= budgetTokens) return { text, body: '', tokens, truncated: true, json: false, view }
-  }
-  return { text: '', body: '', tokens: 0, truncated: true, json: false, view }
+  const text = [handle ?? '[cut]', '[cut]', '…'].find((each) => countTokens(each) <= budgetTokens) ?? ''
+  return { text, body: '', tokens: text === '' ? 0 : countTokens(text), truncated: true, json: false, view }
 }
 
 function factsOf({ classified, source }: Inspected, view: BodyView, options: ShowOptions): NoticeFacts {
@@ -196,8 +193,8 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
   }
 }
 
-/** Finds the most that fits: rendering takes a size in characters, the limit is in tokens, and only counting tells. */
-export interface Fitted<T> {
+/** The most that fits: rendering takes a size in characters, the limit is in tokens, and only counting tells. */
+interface Fitted<T> {
   readonly value: T
   readonly text: string
   readonly tokens: number
@@ -308,7 +305,7 @@ function sampleKeys(text: string, at: number): { keys: number; data: Record<stri
   let keys = 0
   eachEntry(text, at, (entry) => {
     if (keys++ >= SAMPLE_KEYS) return
-    const value = renderJsonWithin(text, entry.start, { string: SAMPLE_CHARS, items: 3, keys: 3, depth: 2 }).text
+    const value = renderJson(text, entry.start, SAMPLE_CHARS)?.text ?? ''
     data[keyText(text, entry).slice(0, SAMPLE_CHARS)] = value.slice(0, SAMPLE_CHARS)
   })
   return { keys, data }

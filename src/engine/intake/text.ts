@@ -28,37 +28,22 @@ function boundary(text: string, at: number): number {
 
 export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
 
-/** At most `bytes` UTF-8 bytes from the start, whole characters only. */
-export function cutHeadBytes(text: string, bytes: number): string {
-  if (bytes <= 0) return ''
+/** At most `bytes` UTF-8 bytes from one end, whole characters only. */
+export const cutHeadBytes = (text: string, bytes: number): string => within(text, bytes, cutHead)
+export const cutTailBytes = (text: string, bytes: number): string => within(text, bytes, cutTail)
+
+function within(text: string, bytes: number, cut: typeof cutHead): string {
   // No character takes less than a byte per unit, so only this much can matter.
-  let part = cutHead(text, bytes)
+  let part = cut(text, bytes)
   for (let over = byteLength(part) - bytes; over > 0; over = byteLength(part) - bytes) {
     // Every unit is at most three bytes: this many units have to go at least.
-    part = cutHead(part, part.length - Math.max(1, Math.floor(over / 3)))
-  }
-  return part
-}
-
-export function cutTailBytes(text: string, bytes: number): string {
-  if (bytes <= 0) return ''
-  let part = cutTail(text, bytes)
-  for (let over = byteLength(part) - bytes; over > 0; over = byteLength(part) - bytes) {
-    part = cutTail(part, part.length - Math.max(1, Math.floor(over / 3)))
+    part = cut(part, part.length - Math.max(1, Math.floor(over / 3)))
   }
   return part
 }
 
 /** 125432 → "125,432" */
-export function grouped(value: number): string {
-  const digits = String(Math.trunc(Math.abs(value)))
-  let out = ''
-  for (let i = 0; i < digits.length; i++) {
-    if (i > 0 && (digits.length - i) % 3 === 0) out += ','
-    out += digits[i]
-  }
-  return value < 0 ? `-${out}` : out
-}
+export const grouped = (value: number): string => Math.trunc(value).toLocaleString('en-US')
 
 /** "1 line", "2,000 lines" */
 export const counted = (value: number, unit: string): string => `${grouped(value)} ${unit}${value === 1 ? '' : 's'}`
@@ -184,7 +169,7 @@ export function headTail(text: string, options: HeadTailOptions = {}): HeadTail 
     (countTokens === undefined || countTokens(candidate) <= maxTokens)
   if (totalLines <= headLines + tailLines && fits(text)) return { text, truncated: false, omittedLines: 0, totalLines }
 
-  const starts = lineStarts(text, headLines, tailLines, totalLines)
+  const lines = text.replace(/\n$/, '').split('\n')
   const share = headLines / (headLines + tailLines)
   let best: HeadTail | undefined
   // The more lines, the longer the text: halving finds the most that fit.
@@ -194,7 +179,8 @@ export function headTail(text: string, options: HeadTailOptions = {}): HeadTail 
     const heads = Math.max(1, Math.min(headLines, Math.round(keep * share)))
     const tails = Math.max(1, Math.min(tailLines, keep - heads))
     const omitted = totalLines - heads - tails
-    const candidate = `${starts.head(heads)}\n${omittedLines(omitted, totalLines)}\n${starts.tail(tails)}`
+    const head = lines.slice(0, heads).join('\n').replace(/\r$/, '')
+    const candidate = `${head}\n${omittedLines(omitted, totalLines)}\n${lines.slice(-tails).join('\n')}`
     if (omitted > 0 && fits(candidate)) {
       best = { text: candidate, truncated: true, omittedLines: omitted, totalLines }
       few = keep + 1
@@ -218,27 +204,6 @@ function byCharacters(text: string, totalLines: number, maxBytes: number, fits: 
   }
   const bare = omittedChars(text.length, text.length)
   return { text: fits(bare) ? bare : '', truncated: true, omittedLines: totalLines, totalLines }
-}
-
-function lineStarts(text: string, headLines: number, tailLines: number, totalLines: number) {
-  const headEnds: number[] = []
-  eachLine(text, (_, end) => {
-    headEnds.push(end)
-    return headEnds.length < headLines
-  })
-  const tailStarts: number[] = []
-  const stop = text.endsWith('\n') ? text.length - 1 : text.length
-  let end = stop
-  for (let i = 0; i < tailLines && i < totalLines; i++) {
-    const start = lineStart(text, end)
-    tailStarts.push(start)
-    end = start - 1
-    if (start === 0) break
-  }
-  return {
-    head: (lines: number): string => text.slice(0, boundary(text, headEnds[Math.min(lines, headEnds.length) - 1] ?? 0)),
-    tail: (lines: number): string => text.slice(tailStarts[Math.min(lines, tailStarts.length) - 1] ?? stop, stop),
-  }
 }
 
 /**

@@ -102,7 +102,7 @@ export const fixedTokensOf = (context: PrepareContext): number => fixedCountOf(c
 /** Tokens outside the history, likely and at most. */
 export function fixedCountOf(context: PrepareContext): Count {
   const { deps, gauge, conversation } = context
-  const bare = { ...declared(conversation, context.offer.withEpoch()), items: [] }
+  const bare = { ...declared(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const factor = deps.meter.design?.factor(lastOn(context))
   const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)

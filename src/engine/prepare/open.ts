@@ -119,7 +119,7 @@ async function openAt(
     limit,
     offer,
     readers: readersFor(conversation, offer.withEdits),
-    epochReaders: () => readersFor(conversation, offer.withEpoch()),
+    epochReaders: () => readersFor(conversation, offer.withEpoch),
     expectedCalls: request.expectedCalls,
     send: request.sendTo?.(chosen),
     emit: (body) => deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent }),

@@ -3,7 +3,6 @@ import type { Sandbox } from '../../ports/sandbox.ts'
 import type { SqlEngine } from '../../ports/sql-engine.ts'
 import { artifactExtract, type ExtractAnswer, type ExtractOptions, type ExtractRequest } from './extract.ts'
 import { artifactGrep, type GrepRequest } from './grep.ts'
-import { lineIndexes } from './lines.ts'
 import { artifactQuery, type QueryLimits, type QueryRequest } from './query.ts'
 import { artifactRead, type ReadRequest } from './read.ts'
 import { readerOf, type Reader, type ReaderAnswer, type ReaderCallOptions, type ReaderOptions } from './reader.ts'
@@ -35,15 +34,13 @@ const MOST_CHUNKS = 200
 
 /** The readers of one tenant's artifacts. Faults of the caller reject with `bad-input` or `not-found` and say what to do. */
 export function artifactReaders(options: ArtifactReadersOptions): ArtifactReaders {
-  // Shared by all conversations: an index says where lines begin, and is asked for after the artifact was found.
-  const indexes = lineIndexes()
   const known = new BoundedMap<string, readonly string[]>(MOST_CHUNKS)
   const over = (reader: Reader): ArtifactReaders => ({
-    read: async (request) => artifactRead(reader, indexes, request),
+    read: async (request) => artifactRead(reader, request),
     grep: async (request) => artifactGrep(reader, request),
     query: async (request) => artifactQuery(reader, options.sql, request, options.queryLimits),
     run: async (request) => artifactRun(reader, options.sandbox, request, options.runLimits),
-    extract: async (request) => artifactExtract(reader, indexes, options.extraction, request, known),
+    extract: async (request) => artifactExtract(reader, options.extraction, request, known),
     within: (call) => over(readerOf(options, call)),
   })
   return over(readerOf(options))

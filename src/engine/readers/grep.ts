@@ -1,7 +1,7 @@
-import { PlimsollError } from '../../core/errors.ts'
 import { lineMatcher, type LineMatcher } from './line-matcher.ts'
-import { type LineBlock, type LinePiece, linesOf, type LineStretch } from './lines.ts'
-import { byteLength, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { type LineBlock, linesOf } from './lines.ts'
+import { byteLength, grouped } from '../intake/text.ts'
+import { badInput, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 
@@ -32,12 +32,12 @@ export async function artifactGrep(reader: Reader, request: GrepRequest): Promis
   const context = Math.min(request.context ?? 0, MAX_CONTEXT)
   for (const [name, value] of Object.entries({ limit, offset, context })) {
     if (!Number.isSafeInteger(value) || value < 0)
-      throw new PlimsollError('bad-input', `${name} must be a whole number from 0; it is ${value}.`)
+      throw badInput(`${name} must be a whole number from 0; it is ${value}.`)
   }
   const matcher = lineMatcher(request.pattern, request)
   const stat = await reader.find(request.handle)
   const output = grepOutput(reader.room(1) - HEADER_BYTES, context, offset, limit)
-  const scanned = await scanAll(reader, stat, { matcher, invert, everyLine: context > 0, output })
+  const scanned = await scanAll(reader, stat, { matcher, invert, output })
   const stopped =
     scanned < stat.bytes
       ? `; stopped after ${grouped(reader.timeoutMs)} ms at byte ${grouped(scanned)} of ${grouped(stat.bytes)}`
@@ -57,16 +57,10 @@ export async function artifactGrep(reader: Reader, request: GrepRequest): Promis
 async function scanAll(reader: Reader, stat: ArtifactStat, scan: GrepScan): Promise<number> {
   const deadline = reader.clock.now() + reader.timeoutMs
   const pause = yieldNow()
-  for await (const stretches of linesOf(reader, stat)) {
-    for (const stretch of stretches) {
-      const place = (done: number): number =>
-        Math.min(stat.bytes, stretch.start + Buffer.byteLength(stretch.text.slice(0, done)))
-      for (const done of scanStretch(stretch, scan)) {
-        await pause()
-        if (reader.clock.now() >= deadline) return place(done)
-      }
+  for await (const block of linesOf(reader, stat)) {
+    for (const done of scanBlock(block, scan)) {
       await pause()
-      if (reader.clock.now() >= deadline) return Math.min(stat.bytes, place(stretch.text.length) + 1)
+      if (reader.clock.now() >= deadline) return block.start + byteLength(block.text.slice(0, done))
     }
   }
   return stat.bytes
@@ -75,93 +69,54 @@ async function scanAll(reader: Reader, stat: ArtifactStat, scan: GrepScan): Prom
 /** Longer lines are shown as an excerpt around each match. */
 const LONG_LINE = 500
 const EXCERPT = 160
-/** Excerpts of one long line or piece: a search for the next match may cost the whole piece each time. */
-const MAX_PER_LINE = 20
+/** Excerpts of one long line: a search for the next match may cost a whole window each time. */
+const MAX_PER_LINE = 500
 
-export interface GrepScan {
+interface GrepScan {
   readonly matcher: LineMatcher
   readonly invert: boolean
-  /** Lines around a match are shown, so every line has to be looked at. */
-  readonly everyLine: boolean
   readonly output: GrepOutput
 }
 
 /** Characters that even the most expensive pattern looks at within a few dozen milliseconds. */
 const SLICE_CHARACTERS = 16 * 1024
 
-/** Yields where others may work in between: how many characters of the stretch are done. */
-function* scanStretch(stretch: LineStretch, scan: GrepScan): Generator<number> {
-  if (!stretch.whole) yield* scanPiece(stretch, scan)
-  else if (scan.invert || scan.everyLine || scan.matcher.candidate === undefined) yield* scanLines(stretch, scan)
-  else yield* scanCandidates(stretch, scan, scan.matcher.candidate)
-}
-
-/** Looks only at the lines that may match. */
-function* scanCandidates(
-  block: LineBlock,
-  scan: GrepScan,
-  candidate: (text: string, from: number) => number,
-): Generator<number> {
-  const { text } = block
-  let line = block.line
-  let at = 0
-  let looked = 0
-  for (let found = candidate(text, 0); found !== -1; found = candidate(text, at)) {
-    const start = found === 0 ? 0 : text.lastIndexOf('\n', found - 1) + 1
-    line += countNewlines(text, at, start)
-    at = yield* scanLine(block, scan, start, line)
-    line++
-    looked += at - start
-    if (looked < SLICE_CHARACTERS) continue
-    looked = 0
-    yield at
-  }
-}
-
-function* scanLines(block: LineBlock, scan: GrepScan): Generator<number> {
+/** Yields where others may work in between: how many characters of the block are done. */
+function* scanBlock({ text, line: first, start }: LineBlock, scan: GrepScan): Generator<number> {
+  const { matcher, invert, output } = scan
   let paused = 0
-  for (let at = 0, line = block.line; line < block.line + block.lines; line++) {
-    at = yield* scanLine(block, scan, at, line)
+  for (let at = 0, line = first; at < text.length; line++) {
+    const newline = text.indexOf('\n', at)
+    const next = newline === -1 ? text.length : newline
+    const content = text.slice(at, text[next - 1] === '\r' && next > at ? next - 1 : next)
+    const isLong = content.length > LONG_LINE
+    const shown = (): string => (isLong ? beginning(content) : content)
+    if (isLong && !invert) {
+      const found = yield* scanLong({ text: content, at, line, start: start + byteLength(text.slice(0, at)) }, scan)
+      if (!found) output.other(line, shown)
+    } else if (matcher.test(content) === invert) output.other(line, shown)
+    else output.match(line, shown)
+    at = next + 1
     if (at - paused < SLICE_CHARACTERS) continue
     paused = at
     yield at
   }
+  yield text.length
 }
 
-/** Looks at the line that begins at `start`; returns where the next one begins. */
-function* scanLine(
-  { text, start: base }: LineBlock,
-  scan: GrepScan,
-  start: number,
-  line: number,
-): Generator<number, number> {
-  const newline = text.indexOf('\n', start)
-  const next = newline === -1 ? text.length : newline
-  const end = next > start && text.charCodeAt(next - 1) === 13 ? next - 1 : next
-  const content = text.slice(start, end)
-  const { matcher, invert, output } = scan
-  if (content.length > LONG_LINE && !invert) {
-    const found = yield* scanLong(
-      { text: content, at: start, line },
-      () => base + byteLength(text.slice(0, start)),
-      scan,
-    )
-    if (!found) output.other(line, () => beginning(content))
-  } else {
-    const shown = (): string => (content.length > LONG_LINE ? beginning(content) : content)
-    if (matcher.test(content) === invert) output.other(line, shown)
-    else output.match(line, shown)
-  }
-  return next + 1
+interface LongLine {
+  readonly text: string
+  /** Where the line begins in its block, and its first byte in the artifact. */
+  readonly at: number
+  readonly line: number
+  readonly start: number
 }
 
 /** Of a line too long to show, each match counts for itself. False when there is none. */
-function* scanLong(
-  { text, at, line }: { readonly text: string; readonly at: number; readonly line: number },
-  start: () => number,
-  { matcher, output }: GrepScan,
-): Generator<number, boolean> {
+function* scanLong({ text, at, line, start }: LongLine, { matcher, output }: GrepScan): Generator<number, boolean> {
   let from = 0
+  let byte = start
+  let counted = 0
   for (let count = 0; from <= text.length; count++) {
     const match = yield* findWithin(matcher, text, from, at)
     if (match === undefined) return count > 0
@@ -169,32 +124,13 @@ function* scanLong(
       output.more()
       return true
     }
+    byte += byteLength(text.slice(counted, match.start))
+    counted = match.start
     from = Math.max(match.end, match.start + 1)
-    output.match(
-      line,
-      () => `byte ${grouped(start() + byteLength(text.slice(0, match.start)))}: ${excerpt(text, match)}`,
-    )
+    output.match(line, () => `byte ${grouped(byte)}: ${excerpt(text, match)}`)
     yield at + from
   }
   return true
-}
-
-/** A line in pieces: a match is reported by the piece that owns its first byte. Inverted it would only be noise. */
-function* scanPiece(
-  { text, line, start, ownFrom, ownTo }: LinePiece,
-  { matcher, invert, output }: GrepScan,
-): Generator<number> {
-  if (invert) return
-  let from = 0
-  for (let count = 0; from <= text.length; count++) {
-    const match = yield* findWithin(matcher, text, from)
-    if (match === undefined) return
-    if (count === MAX_PER_LINE) return output.more()
-    from = Math.max(match.end, match.start + 1)
-    const at = start + byteLength(text.slice(0, match.start))
-    if (at >= ownFrom && at < ownTo) output.match(line, () => `byte ${grouped(at)}: ${excerpt(text, match)}`)
-    yield from
-  }
 }
 
 /** A match that begins this near to the end of a window may go on behind it: the next window begins here. */
@@ -205,7 +141,7 @@ function* findWithin(
   matcher: LineMatcher,
   text: string,
   from: number,
-  at = 0,
+  at: number,
 ): Generator<number, { readonly start: number; readonly end: number } | undefined> {
   for (let start = from; ;) {
     const end = start + matcher.window
@@ -220,12 +156,6 @@ function* findWithin(
 const isWhole = (matcher: LineMatcher, match: { readonly start: number; readonly end: number }, end: number): boolean =>
   match.end < end || (!matcher.endMatters && match.start < end - WINDOW_OVERLAP)
 
-function countNewlines(text: string, from: number, to: number): number {
-  let count = 0
-  for (let at = text.indexOf('\n', from); at !== -1 && at < to; at = text.indexOf('\n', at + 1)) count++
-  return count
-}
-
 const beginning = (text: string): string =>
   `${text.slice(0, wholeFrom(text, EXCERPT))}... [${grouped(byteLength(text))} bytes]`
 
@@ -239,7 +169,7 @@ function excerpt(text: string, { start, end }: { start: number; end: number }): 
 const wholeFrom = (text: string, at: number): number => ((text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at)
 
 /** What is shown of a search, within a number of bytes, like `grep -n -C`: `12:` before a match, `12-` before its context. */
-export interface GrepOutput {
+interface GrepOutput {
   match(line: number, text: () => string): void
   /** A line that does not match; it may be context. */
   other(line: number, text: () => string): void
@@ -248,7 +178,7 @@ export interface GrepOutput {
   end(): GrepShown
 }
 
-export interface GrepShown {
+interface GrepShown {
   readonly text: string
   readonly shown: number
   readonly matches: number

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { PlimsollError } from '../../core/errors.ts'
+import { badInput } from './reader.ts'
 
 export interface LineMatcher {
   /** The first match at or after `from`, in UTF-16 units; undefined when there is none. */
@@ -9,11 +9,6 @@ export interface LineMatcher {
   readonly window: number
   /** Whether a match may hang on what comes behind it: then one that ends with a window is none yet. */
   readonly endMatters: boolean
-  /**
-   * The first place at or after `from` of several lines where a matching line may be: lines in between do not match.
-   * Undefined when only looking at every line can tell.
-   */
-  readonly candidate?: (text: string, from: number) => number
 }
 
 export interface LineMatcherOptions {
@@ -34,10 +29,6 @@ const MAX_STATES = 600
 /** Characters × states that are worked on without a pause. */
 const SLICE_WORK = 1_500_000
 const LEAST_WINDOW = 2_048
-/** So few search the longest stretch in one go. */
-const FEW_STATES = 20
-/** Shorter text stands in too many lines to be worth a search of its own. */
-const LEAST_LITERAL = 2
 const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
 
 /**
@@ -46,44 +37,31 @@ const PLAIN = /^[^\\^$.*+?()[\]{}|]+$/
  */
 export function lineMatcher(pattern: string, options: LineMatcherOptions = {}): LineMatcher {
   const { ignoreCase = false, fixed = false } = options
-  if (pattern === '') throw new PlimsollError('bad-input', 'The pattern is empty.')
-  if (pattern.length > MAX_PATTERN_CHARACTERS) {
-    throw new PlimsollError(
-      'bad-input',
-      `The pattern has ${pattern.length} characters; ${MAX_PATTERN_CHARACTERS} is the most.`,
-    )
-  }
+  if (pattern === '') throw badInput('The pattern is empty.')
+  if (pattern.length > MAX_PATTERN_CHARACTERS)
+    throw badInput(`The pattern has ${pattern.length} characters; ${MAX_PATTERN_CHARACTERS} is the most.`)
   if ((fixed || PLAIN.test(pattern)) && !ignoreCase) return plainMatcher(pattern)
   const regex = compile(fixed ? RE2JS.quote(pattern) : pattern, ignoreCase)
-  const line: LineMatcher = {
+  return {
     test: (text) => regex.test(text),
-    window: windowFor(regex.programSize()),
+    window: Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / regex.programSize())),
     endMatters: /\$|\\[zbB]/.test(pattern),
     find(text, from = 0) {
       const matcher = regex.matcher(text)
       return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined
     },
   }
-  const literal = fixed ? pattern : requiredLiteral(pattern)
-  return literal.length < LEAST_LITERAL || ignoreCase
-    ? line
-    : { ...line, candidate: (text, from) => text.indexOf(literal, from) }
 }
 
-const windowFor = (states: number): number =>
-  states <= FEW_STATES ? Infinity : Math.max(LEAST_WINDOW, Math.floor(SLICE_WORK / states))
-
 function plainMatcher(text: string): LineMatcher {
-  const find: LineMatcher['find'] = (line, from = 0) => {
-    const start = line.indexOf(text, from)
-    return start === -1 ? undefined : { start, end: start + text.length }
-  }
   return {
-    find,
+    find(line, from = 0) {
+      const start = line.indexOf(text, from)
+      return start === -1 ? undefined : { start, end: start + text.length }
+    },
     test: (line) => line.includes(text),
     window: Infinity,
     endMatters: false,
-    candidate: (line, from) => line.indexOf(text, from),
   }
 }
 
@@ -92,92 +70,20 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
     (sum, [, low, high]) => sum + Number(high || low),
     0,
   )
-  if (repeats > MAX_REPEATS) {
-    throw new PlimsollError('bad-input', `The counted repeats add up to ${repeats}; ${MAX_REPEATS} is the most.`, {
-      advice: 'Use * or +.',
-    })
-  }
+  if (repeats > MAX_REPEATS)
+    throw badInput(`The counted repeats add up to ${repeats}; ${MAX_REPEATS} is the most.`, 'Use * or +.')
   const regex = parse(pattern, ignoreCase)
-  if (regex.programSize() <= MAX_STATES) return regex
-  throw new PlimsollError(
-    'bad-input',
-    `The pattern compiles to ${regex.programSize()} states; ${MAX_STATES} is the most.`,
-    { advice: 'Use * or + in place of counted repeats.' },
-  )
+  const states = regex.programSize()
+  if (states <= MAX_STATES) return regex
+  const advice = 'Use * or + in place of counted repeats.'
+  throw badInput(`The pattern compiles to ${states} states; ${MAX_STATES} is the most.`, advice)
 }
 
 function parse(pattern: string, ignoreCase: boolean): RE2JS {
   try {
     return RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
   } catch (error) {
-    throw new PlimsollError(
-      'bad-input',
-      `The pattern is not a valid regular expression: ${error instanceof Error ? error.message : String(error)}.`,
-      {
-        advice: 'The syntax is RE2: no lookahead, lookbehind or back-references.',
-        cause: error,
-      },
-    )
+    const advice = 'The syntax is RE2: no lookahead, lookbehind or back-references.'
+    throw badInput(`The pattern is not a valid regular expression: ${(error as Error).message}.`, advice, error)
   }
-}
-
-const META = new Set('\\^$.*+?()[]{}|')
-
-/**
- * The longest plain text that every match of a pattern must contain, or '' when none is certain. Searching for it first
- * passes over most lines at the speed of `indexOf`, an order of magnitude faster than any automaton here.
- */
-export function requiredLiteral(pattern: string): string {
-  let best = ''
-  let run = ''
-  let depth = 0
-  const endRun = (): void => {
-    if (run.length > best.length) best = run
-    run = ''
-  }
-  for (let i = 0; i < pattern.length; i++) {
-    const character = pattern[i] ?? ''
-    // An alternative at the top means that no part is certain.
-    if (character === '|' && depth === 0) return ''
-    if (character === '\\') {
-      const escaped = pattern[++i] ?? ''
-      if (META.has(escaped) && depth === 0) run += escaped
-      else if (/\w/.test(escaped)) {
-        // Classes, boundaries, and escapes with arguments such as \x41, \pL or \Qtext\E.
-        if (/[xpPQ0-9]/.test(escaped)) return depth === 0 ? longer(best, run) : best
-        endRun()
-      }
-    } else if (character === '[') {
-      endRun()
-      i = endOfClass(pattern, i)
-    } else if (character === '(') {
-      endRun()
-      // Flags change what the text around them means.
-      if (/^\(\?[a-zA-Z-]+[):]/.test(pattern.slice(i)) && !pattern.startsWith('(?P<', i)) return ''
-      depth++
-    } else if (character === ')') {
-      depth--
-      run = ''
-    } else if (character === '*' || character === '?' || character === '{') {
-      run = run.slice(0, -1)
-      endRun()
-      if (character === '{') i = Math.max(i, pattern.indexOf('}', i))
-    } else if (META.has(character)) endRun()
-    else if (depth === 0) run += character
-  }
-  return longer(best, run)
-}
-
-const longer = (a: string, b: string): string => (b.length > a.length ? b : a)
-
-/** The place of the bracket that closes a class; `]` as its first member does not. */
-function endOfClass(pattern: string, start: number): number {
-  let at = start + 1
-  if (pattern[at] === '^') at++
-  if (pattern[at] === ']') at++
-  for (; at < pattern.length && pattern[at] !== ']'; at++) {
-    if (pattern[at] === '\\') at++
-    else if (pattern.startsWith('[:', at)) at = Math.max(at, pattern.indexOf(':]', at) + 1)
-  }
-  return at
 }

@@ -31,7 +31,7 @@ export interface OpenOffer {
   /** Behind a result that was shortened before its first send. */
   readonly withEdits: readonly NewTool[]
   /** Behind an epoch, which changes the prefix anyway. */
-  readonly withEpoch: () => readonly NewTool[]
+  readonly withEpoch: readonly NewTool[]
   /** Thinking issued before the epoch is bound to a prefix without the tools that came with it. */
   readonly unbinds: boolean
   /** Thinking is bound to the declarations, so they stay where the model has to answer without them: no tool may be called this once. */
@@ -46,7 +46,7 @@ export interface ToolRoom {
   readonly isCached: boolean
 }
 
-const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: () => [], unbinds: false, forbids: false }
+const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
 
 /**
  * A compact tool from the first request on where it adds at most this share: every later request is larger, so the session costs at
@@ -75,73 +75,47 @@ export function openOffer(
       ...NOTHING,
       always: standing,
       withEdits: standing,
-      withEpoch: () => standing,
+      withEpoch: standing,
       unbinds: offer.withEpoch === true,
       forbids: withheld,
     }
-  // Found out where somebody asks: most requests go on with what was declared, and counting the others costs more than all else here.
-  const fitting = once(() => (standing.length > 1 ? standing : withinShare(meter, gauge, conversation, tools, limit)))
-  const always = before === undefined && !isBound ? fromTheStart(meter, gauge, conversation, fitting()) : standing
+  // All of them, the compact one alone, or none: what there is room for.
+  const head = { ...conversation, items: [] }
+  const added = (to: Conversation, some: readonly NewTool[]): number =>
+    meter.measure(gauge, declared(to, some), 0).count.tokens - meter.measure(gauge, to, 0).count.tokens
+  const fits = (some: readonly NewTool[]): boolean => added(head, some) <= MOST_SHARE * limit
+  const compact = tools.slice(0, 1)
+  const fitting = standing.length > 1 ? standing : ([tools, compact].find(fits) ?? [])
+  const isCheap = (): boolean =>
+    added(conversation, fitting.slice(0, 1)) <=
+    SHARE_FROM_THE_START * meter.measure(gauge, conversation, 0).count.tokens
+  const always = before !== undefined || isBound ? standing : isCheap() ? fitting.slice(0, 1) : []
   // What came with an epoch or an edit stays as it was, whatever is installed later.
-  const withEpoch = (): readonly NewTool[] => (fitting().length > standing.length ? fitting() : standing)
+  const withEpoch = fitting.length > standing.length ? fitting : standing
   return {
     always,
     // In front of a cached prompt they wait for an epoch, which changes it anyway.
-    withEdits: (before === undefined || !isCached) && always.length === 0 && !isBound ? fitting() : always,
+    withEdits: (before === undefined || !isCached) && always.length === 0 && !isBound ? fitting : always,
     withEpoch,
-    unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch().length),
+    unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch.length),
     forbids: false,
   }
 }
 
-function once<T>(work: () => T): () => T {
-  let known: { readonly value: T } | undefined
-  return () => (known ??= { value: work() }).value
-}
-
-/** All of them, the compact one alone, or none: what there is room for. */
-function withinShare(
-  meter: EngineDeps['meter'],
-  gauge: TargetRef,
-  conversation: Conversation,
-  tools: readonly NewTool[],
-  limit: number,
-): readonly NewTool[] {
-  const head = { ...conversation, items: [] }
-  const without = meter.measure(gauge, head, 0).count.tokens
-  const fits = (some: readonly NewTool[]): boolean =>
-    meter.measure(gauge, declared(head, some), 0).count.tokens - without <= MOST_SHARE * limit
-  return [tools, tools.slice(0, 1)].find(fits) ?? []
-}
-
-function fromTheStart(
-  meter: EngineDeps['meter'],
-  gauge: TargetRef,
-  conversation: Conversation,
-  tools: readonly NewTool[],
-): readonly NewTool[] {
-  const compact = tools.slice(0, 1)
-  const without = meter.measure(gauge, conversation, 0).count.tokens
-  const added = meter.measure(gauge, declared(conversation, compact), 0).count.tokens - without
-  return added <= SHARE_FROM_THE_START * without ? compact : []
-}
-
-/** Every request asks for the same few. */
+/** One object for each tool, by which the meter knows its count again: every request asks for the same few. */
 const declarations = new WeakMap<NewTool, ToolDeclaration>()
-
-function declarationOf(tool: NewTool): ToolDeclaration {
-  const known = declarations.get(tool) ?? declaration(tool)
-  declarations.set(tool, known)
-  return known
-}
 
 /** The conversation with tools of ours behind its own. */
 export const declared = (conversation: Conversation, tools: readonly NewTool[]): Conversation =>
-  declareTools(conversation, tools, declarationOf)
+  declareTools(conversation, tools, (tool) => {
+    const known = declarations.get(tool) ?? declaration(tool)
+    declarations.set(tool, known)
+    return known
+  })
 
 /** The tools of a view by what it leaves out. */
 export const toolsFor = (offer: OpenOffer, hasEpoch: boolean, hasEdits: boolean): readonly NewTool[] =>
-  hasEpoch ? offer.withEpoch() : hasEdits ? offer.withEdits : offer.always
+  hasEpoch ? offer.withEpoch : hasEdits ? offer.withEdits : offer.always
 
 /** Readers that a text may name, which will stand in such a view. */
 export const readersFor = (conversation: Conversation, tools: readonly NewTool[]): Readers =>

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { readBytes } from './lines.ts'
-import { pathOf } from './read.ts'
-import { byteLength, cutBytes, ending, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { byteLength, grouped } from '../intake/text.ts'
+import { badInput, cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import type { SqlEngine, SqlResult, SqlTable, SqlValue } from '../../ports/sql-engine.ts'
 
@@ -39,11 +39,10 @@ export async function artifactQuery(
   const { timeoutMs = 10_000, maxInputBytes = 128 * 2 ** 20 } = limits
   const inputs = await loadInputs(reader, request, maxInputBytes)
   const path = pathOf(request.path)
-  const sources = inputs.map(({ stat, bytes }, i) => ({
+  const sources = inputs.map(({ bytes }, i) => ({
     table: i === 0 ? 't' : `t${i + 1}`,
-    key: stat.handle,
     bytes,
-    ...(path.length > 0 ? { path } : {}),
+    path: path.length > 0 ? path : undefined,
   }))
   const handles = inputs.map(({ stat }) => stat.handle)
   const result = await engine.query({
@@ -51,7 +50,7 @@ export async function artifactQuery(
     sources,
     timeoutMs,
     maxRows: MAX_ROWS,
-    ...ending(reader),
+    signal: reader.signal,
   })
   const room = reader.room(handles.length)
   if (!result.ok)
@@ -115,18 +114,26 @@ export async function loadInputs(
   maxBytes: number,
 ): Promise<Input[]> {
   const handles = [...new Set([handle, ...also])]
-  if (handles.length > MAX_INPUTS)
-    throw new PlimsollError('bad-input', `${handles.length} artifacts were named; ${MAX_INPUTS} is the most.`)
+  if (handles.length > MAX_INPUTS) throw badInput(`${handles.length} artifacts were named; ${MAX_INPUTS} is the most.`)
   const stats = await Promise.all(handles.map(async (each) => reader.find(each)))
   const total = stats.reduce((sum, { bytes }) => sum + bytes, 0)
-  if (total > maxBytes) {
-    throw new PlimsollError(
-      'bad-input',
-      `The artifacts have ${grouped(total)} bytes; ${grouped(maxBytes)} can be loaded at once.`,
-      {
-        advice: 'Use artifact_grep or artifact_read, which have no such limit.',
-      },
-    )
-  }
+  const advice = 'Use artifact_grep, or artifact_read by lines or bytes, which have no such limit.'
+  if (total > maxBytes)
+    throw badInput(`The artifacts have ${grouped(total)} bytes; ${grouped(maxBytes)} can be loaded at once.`, advice)
   return Promise.all(stats.map(async (stat) => ({ stat, bytes: await readBytes(reader, stat, 0, stat.bytes) })))
+}
+
+/** `result.items[0].rows`, `/result/items` and `$.result.items` all mean what they seem to. */
+export function pathOf(path: string | undefined): string[] {
+  if (path === undefined || path === '') return []
+  if (path.startsWith('/'))
+    return path
+      .slice(1)
+      .split('/')
+      .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return path
+    .replace(/^\$\.?/, '')
+    .split(/[.[\]]+/)
+    .filter((part) => part !== '')
+    .map((part) => part.replace(/^(['"])(.*)\1$/, '$2'))
 }

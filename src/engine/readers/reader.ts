@@ -3,6 +3,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { type Handle, handlesIn, isHandle } from '../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import { type Clock, systemClock } from '../../ports/clock.ts'
+import { byteLength } from '../intake/text.ts'
 
 export interface ReaderOptions {
   readonly store: ArtifactStore
@@ -42,6 +43,10 @@ export interface ReaderAnswer {
 const LEAST_BYTES = 512
 const DEFAULT_BYTES = 12_000
 const DEFAULT_TIMEOUT_MS = 10_000
+
+/** What the model asked for cannot be done; the message says what can. */
+export const badInput = (message: string, advice?: string, cause?: unknown): PlimsollError =>
+  new PlimsollError('bad-input', message, { advice, cause })
 
 /** What the readers share: looking up artifacts, the room that an answer has, and sealing it. */
 export interface Reader {
@@ -85,7 +90,7 @@ export function readerOf(options: ReaderOptions, call: ReaderCallOptions = {}): 
     room,
     async find(handle) {
       const stat = isHandle(handle) ? await store.stat(tenant, handle) : undefined
-      // The same words for what does not exist: whether another conversation has it is nobody's business here.
+      // The same words for what does not exist: a caller learns nothing about other conversations.
       if (stat !== undefined && ((await mayOpen?.(stat.handle)) ?? true)) return stat
       throw new PlimsollError('not-found', `There is no artifact ${JSON.stringify(handle.slice(0, 60))}.`, {
         advice: isHandle(handle)
@@ -100,12 +105,6 @@ export function readerOf(options: ReaderOptions, call: ReaderCallOptions = {}): 
     },
   }
 }
-
-/** For engines that can be told to stop. */
-export const ending = ({ signal }: Reader): { readonly signal?: AbortSignal } =>
-  signal === undefined ? {} : { signal }
-
-export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
 
 /** The longest prefix of whole characters within `max` bytes. */
 export function cutBytes(text: string, max: number): string {
@@ -135,12 +134,10 @@ export function brokenBytes(bytes: Uint8Array): number {
   return start === -1 ? Math.min(bytes.length, 3) : start
 }
 
-export const grouped = (value: number): string => value.toLocaleString('en-US')
-
 /**
  * Marks what a reader answered, so that intake knows it and never off-loads it again: a pointer to a pointer would send
- * the model in circles. The mark is a last line with the handles and a keyed proof over the text. Whoever holds the
- * secret can check it, in another process too, and tool output cannot forge it.
+ * the model in circles. The mark is a last line with the handles and a keyed proof over the text. It can be
+ * checked with the secret, in another process too, and tool output cannot forge it.
  */
 export interface ReaderProvenance {
   seal(tenant: string, body: string, handles: readonly Handle[]): string

@@ -1,7 +1,8 @@
-import { PlimsollError } from '../../core/errors.ts'
-import { isRecord } from '../../core/values.ts'
+import { isRecord, parsedJson } from '../../core/values.ts'
+import { typeName } from '../intake/json/fields.ts'
 import { type InputRequest, loadInputs } from './query.ts'
-import { cutBytes, ending, grouped, type Reader, type ReaderAnswer } from './reader.ts'
+import { grouped } from '../intake/text.ts'
+import { badInput, cutBytes, type Reader, type ReaderAnswer } from './reader.ts'
 import type { Sandbox } from '../../ports/sandbox.ts'
 
 export interface RunRequest extends InputRequest {
@@ -32,12 +33,8 @@ export async function artifactRun(
   limits: RunLimits = {},
 ): Promise<ReaderAnswer> {
   const { timeoutMs = 10_000, memoryBytes = 256 * 2 ** 20, maxInputBytes = 64 * 2 ** 20 } = limits
-  if (request.code.length > MAX_CODE_CHARACTERS) {
-    throw new PlimsollError(
-      'bad-input',
-      `The code has ${request.code.length} characters; ${MAX_CODE_CHARACTERS} is the most.`,
-    )
-  }
+  if (request.code.length > MAX_CODE_CHARACTERS)
+    throw badInput(`The code has ${request.code.length} characters; ${MAX_CODE_CHARACTERS} is the most.`)
   if (sandbox === undefined) return withoutSandbox(reader, request)
   const inputs = await loadInputs(reader, request, maxInputBytes)
   const handles = inputs.map(({ stat }) => stat.handle)
@@ -48,7 +45,7 @@ export async function artifactRun(
     timeoutMs,
     memoryBytes,
     maxOutputBytes: room - NOTE_BYTES,
-    ...ending(reader),
+    signal: reader.signal,
   })
   if (!result.ok) {
     const printed =
@@ -98,15 +95,10 @@ function compactSample(text: string, totalBytes: number): string {
 
 /** Of a JSON array, of the largest array in a JSON object, or of lines. */
 function itemsOf(text: string): unknown[] {
-  try {
-    const value = JSON.parse(text) as unknown
-    if (Array.isArray(value)) return value
-    if (typeof value !== 'object' || value === null) return [value]
-    const arrays = Object.values(value).filter((each): each is unknown[] => Array.isArray(each))
-    return arrays.sort((a, b) => b.length - a.length)[0] ?? [value]
-  } catch {
-    return text.split('\n', SAMPLE_ITEMS)
-  }
+  const value = parsedJson(text)
+  if (value === undefined) return text.split('\n', SAMPLE_ITEMS)
+  if (Array.isArray(value)) return value
+  if (!isRecord(value)) return [value]
+  const arrays = Object.values(value).filter((each): each is unknown[] => Array.isArray(each))
+  return arrays.sort((a, b) => b.length - a.length)[0] ?? [value]
 }
-
-const typeName = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)

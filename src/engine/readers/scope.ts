@@ -37,7 +37,7 @@ export interface ScopedHistory {
 
 /**
  * A handle is a keyed hash of what it opens, so whether a history holds that is a matter of hashing its own texts and files. A handle
- * that a message only mentions opens nothing: anybody can write one.
+ * that a message only mentions opens nothing: any text can contain one.
  */
 export function historyScope(
   deps: ScopeDeps,
@@ -65,7 +65,7 @@ export function historyScope(
 function handlesOf(deps: ScopeDeps, branch: Pick<Branch, 'tenant' | 'log'>, { text, media = [] }: Item): Handle[] {
   const { tenant } = branch
   return [
-    // As it came, and as it is shown where secrets are taken out.
+    // The original text, and the one that is shown where secrets are taken out.
     ...(text === ''
       ? []
       : [...new Set([text, deps.redact?.(text) ?? text])].map((each) => deps.addressOf(tenant, Buffer.from(each)))),
@@ -139,8 +139,8 @@ export interface Asker {
 }
 
 /**
- * The one way in which a call of a reader is answered, whoever makes it: the gateway in a hidden step, an MCP client, a loop of somebody's
- * own. What the model did wrong is part of the answer; undefined for a tool that is none of ours.
+ * The one way in which a call of a reader is answered, for every caller: the gateway in a hidden step, an MCP client, a program's own
+ * loop. What the model did wrong is part of the answer; undefined for a tool that is none of ours.
  */
 export function answerCall(
   { scope, readers }: Asker,

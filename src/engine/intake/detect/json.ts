@@ -8,7 +8,7 @@ import {
   skipValue,
   type Span,
 } from '../../../core/json/lexer.ts'
-import { isRecord } from '../../../core/values.ts'
+import { isRecord, parsedJson } from '../../../core/values.ts'
 import type { ContentKind } from '../types.ts'
 
 /** What is known about JSON text after one pass over its spans. */
@@ -38,21 +38,11 @@ export function detectJson(text: string, from: number): JsonFound | undefined {
   const list = special?.list ?? found.list
   const fallback: ContentKind = isArrayAt(text, root.start) ? 'json-array' : 'json-object'
   const items = special?.items ?? list?.count ?? countEntries(text, root)
-  return {
-    kind: special?.kind ?? fallback,
-    format: special?.format,
-    root,
-    list,
-    items,
-  }
+  return { kind: special?.kind ?? fallback, format: special?.format, root, list, items }
 }
 
 function isString(text: string, { start, end }: Span): boolean {
-  try {
-    return typeof JSON.parse(text.slice(start, end)) === 'string'
-  } catch {
-    return false
-  }
+  return typeof parsedJson(text.slice(start, end)) === 'string'
 }
 
 /** "[main] started" is balanced too; JSON has a value after its first bracket. */
@@ -124,89 +114,38 @@ function sampleRecords(text: string, list: RecordList): Record<string, unknown>[
   return out
 }
 
-const SIGNS: readonly {
-  readonly kind: ContentKind
-  readonly format: string
-  readonly test: (record: Record<string, unknown>) => boolean
-}[] = [
-  {
-    kind: 'traces',
-    format: 'zipkin',
-    test: (r) =>
-      has(r, 'traceId') && has(r, 'id') && (has(r, 'localEndpoint') || has(r, 'duration') || has(r, 'parentId')),
-  },
-  {
-    kind: 'traces',
-    format: 'jaeger',
-    test: (r) => (has(r, 'traceID') && has(r, 'spans')) || (has(r, 'spanID') && has(r, 'operationName')),
-  },
-  {
-    kind: 'traces',
-    format: 'cloud-trace',
-    test: (r) => (has(r, 'traceId') || has(r, 'trace_id')) && Array.isArray(r['spans']),
-  },
-  { kind: 'traces', format: 'otlp', test: (r) => has(r, 'spanId') && has(r, 'startTimeUnixNano') },
-  {
-    kind: 'traces',
-    format: 'spans',
-    test: (r) => (has(r, 'span_id') || has(r, 'spanId')) && (has(r, 'trace_id') || has(r, 'traceId')),
-  },
-  {
-    kind: 'traces',
-    format: 'summaries',
-    test: (r) => (has(r, 'trace_id') || has(r, 'traceId')) && (has(r, 'duration_ms') || has(r, 'durationMs')),
-  },
-  {
-    kind: 'time-series',
-    format: 'prometheus',
-    test: (r) => isRecord(r['metric']) && (Array.isArray(r['values']) || Array.isArray(r['value'])),
-  },
-  {
-    kind: 'time-series',
-    format: 'cloud-monitoring',
-    test: (r) => Array.isArray(r['points']) && (has(r, 'metric') || has(r, 'resource')),
-  },
-  {
-    kind: 'time-series',
-    format: 'datapoints',
-    test: (r) => Array.isArray(r['datapoints']) || Array.isArray(r['data_points']),
-  },
-  {
-    kind: 'metrics',
-    format: 'descriptors',
-    test: (r) =>
-      (has(r, 'metricKind') || has(r, 'metric_kind') || has(r, 'kind')) &&
-      (has(r, 'valueType') || has(r, 'value_type')),
-  },
-  {
-    kind: 'log',
-    format: 'entries',
-    test: (r) =>
-      (has(r, 'severity') || has(r, 'level') || has(r, 'log_level') || has(r, 'levelname')) &&
-      (LOG_TIME.some((key) => has(r, key)) || LOG_TEXT.some((key) => has(r, key))) &&
-      LOG_TEXT.some((key) => has(r, key)),
-  },
+/** Kinds by what a record of them holds; the first that most of the sample satisfies. */
+const SIGNS: readonly (readonly [
+  kind: ContentKind,
+  format: string,
+  test: (record: Record<string, unknown>) => boolean,
+])[] = [
+  ['traces', 'zipkin', (r) => has(r, 'traceId') && has(r, 'id') && has(r, 'localEndpoint', 'duration', 'parentId')],
+  ['traces', 'jaeger', (r) => (has(r, 'traceID') && has(r, 'spans')) || (has(r, 'spanID') && has(r, 'operationName'))],
+  ['traces', 'cloud-trace', (r) => has(r, 'traceId', 'trace_id') && Array.isArray(r['spans'])],
+  ['traces', 'otlp', (r) => has(r, 'spanId') && has(r, 'startTimeUnixNano')],
+  ['traces', 'spans', (r) => has(r, 'span_id', 'spanId') && has(r, 'trace_id', 'traceId')],
+  ['traces', 'summaries', (r) => has(r, 'trace_id', 'traceId') && has(r, 'duration_ms', 'durationMs')],
+  [
+    'time-series',
+    'prometheus',
+    (r) => isRecord(r['metric']) && (Array.isArray(r['values']) || Array.isArray(r['value'])),
+  ],
+  ['time-series', 'cloud-monitoring', (r) => Array.isArray(r['points']) && has(r, 'metric', 'resource')],
+  ['time-series', 'datapoints', (r) => Array.isArray(r['datapoints']) || Array.isArray(r['data_points'])],
+  ['metrics', 'descriptors', (r) => has(r, 'metricKind', 'metric_kind', 'kind') && has(r, 'valueType', 'value_type')],
+  ['log', 'entries', (r) => has(r, 'severity', 'level', 'log_level', 'levelname') && has(r, ...LOG_TEXT)],
 ]
 
-export const LOG_TIME = ['timestamp', 'time', 'ts', '@timestamp', 'datetime', 'receiveTimestamp', 'date']
-export const LOG_TEXT = [
-  'message',
-  'msg',
-  'textPayload',
-  'jsonPayload',
-  'protoPayload',
-  'payload',
-  'text',
-  'event',
-  'log',
-  'body',
-]
+export const LOG_TIME = 'timestamp time ts @timestamp datetime receiveTimestamp date'.split(' ')
+export const LOG_TEXT = 'message msg textPayload jsonPayload protoPayload payload text event log body'.split(' ')
 
-const has = (record: Record<string, unknown>, key: string): boolean => Object.hasOwn(record, key)
+const has = (record: Record<string, unknown>, ...keys: readonly string[]): boolean =>
+  keys.some((key) => Object.hasOwn(record, key))
 
 export function kindOfRecords(records: readonly Record<string, unknown>[]): Special | undefined {
   if (records.length === 0) return undefined
-  for (const { kind, format, test } of SIGNS) {
+  for (const [kind, format, test] of SIGNS) {
     const hits = records.filter(test).length
     if (hits > 0 && hits >= records.length * 0.6) return { kind, format }
   }
@@ -224,14 +163,5 @@ const MAX_JSON_LINE_SAMPLE = 40
 
 /** Records of the first JSON lines, for telling logs and spans from plain records. */
 export function sampleJsonLines(lines: readonly string[]): Record<string, unknown>[] {
-  const out: Record<string, unknown>[] = []
-  for (const line of lines.slice(0, MAX_JSON_LINE_SAMPLE)) {
-    try {
-      const value: unknown = JSON.parse(line)
-      if (isRecord(value)) out.push(value)
-    } catch {
-      continue
-    }
-  }
-  return out
+  return lines.slice(0, MAX_JSON_LINE_SAMPLE).map(parsedJson).filter(isRecord)
 }

@@ -1,6 +1,7 @@
 import { looksLikeLogLine } from '../logs/log-line.ts'
 import { sanitise } from '../sanitise.ts'
 import { countLines } from '../text.ts'
+import type { ContentKind } from '../types.ts'
 
 /** Lines taken from the start, the middle and the end of a text: enough to tell its kind, whatever its size. */
 export interface Sample {
@@ -46,16 +47,11 @@ function linesFrom(text: string, from: number, count: number): string[] {
 
 /** Share of sample lines that satisfy a test. */
 function share(sample: Sample, test: (line: string, index: number) => boolean): number {
-  if (sample.lines.length === 0) return 0
-  let count = 0
-  sample.lines.forEach((line, index) => {
-    if (test(line, index)) count++
-  })
-  return count / sample.lines.length
+  return sample.lines.length === 0 ? 0 : sample.lines.filter(test).length / sample.lines.length
 }
 
 export interface Detection {
-  readonly kind: import('../types.ts').ContentKind
+  readonly kind: ContentKind
   readonly format?: string
   readonly confidence: number
   readonly items?: number
@@ -85,9 +81,7 @@ export const detectMarkup: Detector = ({ text, from, lines }) => {
 
 function xmlFormat(head: string): { format?: string } {
   if (/<nmaprun\b/.test(head)) return { format: 'nmap' }
-  if (/<testsuites?\b/.test(head)) return { format: 'junit' }
   if (/<OWASPZAPReport\b/.test(head)) return { format: 'zap' }
-  if (/<(?:rss|feed)\b/.test(head)) return { format: 'feed' }
   return {}
 }
 

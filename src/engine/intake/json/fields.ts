@@ -2,7 +2,7 @@ import { grouped, shortNumber } from '../text.ts'
 
 /**
  * The shape of many records: which fields there are, how often, of which type, with which values. State is bounded by the
- * number of fields, distinct values per field and one pool of exact numbers, whatever the input.
+ * number of fields and distinct values per field; numbers are held.
  */
 const MAX_FIELDS = 2_000
 const MAX_DISTINCT = 200
@@ -13,9 +13,8 @@ const MAX_VALUE_CHARS = 80
 interface Field {
   readonly path: string
   count: number
-  nulls: number
   /** How often each type of `TYPES` occurred. */
-  readonly types: number[]
+  readonly types: Partial<Record<TypeName, number>>
   numbers?: NumberStats
   words?: Counter
   longest: number
@@ -34,31 +33,11 @@ export interface FieldReport {
 export class Fields {
   records = 0
   #fields = 0
-  skipped = 0
-  readonly #pool: ExactPool
-  #columns: readonly Field[] | undefined
-  readonly #root: Field
-
-  constructor(pool: ExactPool = exactPool()) {
-    this.#pool = pool
-    this.#root = this.#field('')
-  }
+  readonly #root: Field = this.#field('')
 
   add(record: unknown): void {
     this.records++
     this.#visit(this.#root, record, 0)
-  }
-
-  /** One row of a table: the same as a record of these names, without building one. */
-  addRow(names: readonly string[], values: readonly unknown[]): void {
-    this.records++
-    const root = this.#root
-    root.count++
-    if (this.#columns === undefined) {
-      root.children = new Map(names.map((name) => [name, this.#field(name)]))
-      this.#columns = names.map((name) => root.children!.get(name)!)
-    }
-    for (let i = 0; i < this.#columns.length; i++) this.#visit(this.#columns[i]!, values[i] ?? null, 1)
   }
 
   /** Field paths by presence, outer before inner, then by first sight; the root itself when records are scalars. */
@@ -89,36 +68,25 @@ export class Fields {
 
   #field(path: string): Field {
     this.#fields++
-    return { path, count: 0, nulls: 0, types: [0, 0, 0, 0, 0, 0], longest: 0 }
+    return { path, count: 0, types: {}, longest: 0 }
   }
 
   #visit(field: Field, value: unknown, depth: number): void {
     field.count++
-    const { types } = field
+    const type = typeName(value) as TypeName
+    field.types[type] = (field.types[type] ?? 0) + 1
     if (typeof value === 'number') {
-      types[NUMBER]!++
-      field.numbers ??= new NumberStats(this.#pool)
+      field.numbers ??= new NumberStats()
       field.numbers.add(value)
-    } else if (typeof value === 'string') {
-      types[STRING]!++
-      if (value.length > field.longest) field.longest = value.length
+    } else if (typeof value === 'string' || typeof value === 'boolean') {
+      const word = String(value)
+      if (typeof value === 'string') field.longest = Math.max(field.longest, word.length)
       field.words ??= new Counter(MAX_DISTINCT)
-      field.words.add(value.length > MAX_VALUE_CHARS ? value.slice(0, MAX_VALUE_CHARS) : value)
-    } else if (value === null) {
-      types[NULL]!++
-      field.nulls++
-    } else if (typeof value === 'boolean') {
-      types[BOOLEAN]!++
-      field.words ??= new Counter(MAX_DISTINCT)
-      field.words.add(String(value))
+      field.words.add(word.slice(0, MAX_VALUE_CHARS))
     } else if (Array.isArray(value)) {
-      types[ARRAY]!++
       field.longest = Math.max(field.longest, value.length)
       if (depth < MAX_DEPTH) this.#items(field, value, depth)
-    } else {
-      types[OBJECT]!++
-      if (depth < MAX_DEPTH) this.#entries(field, value as Record<string, unknown>, depth)
-    }
+    } else if (value !== null && depth < MAX_DEPTH) this.#entries(field, value as Record<string, unknown>, depth)
   }
 
   #items(field: Field, value: readonly unknown[], depth: number): void {
@@ -136,10 +104,7 @@ export class Fields {
   }
 
   #newChild(field: Field, children: Map<string, Field>, key: string): Field | undefined {
-    if (this.#fields >= MAX_FIELDS) {
-      this.skipped++
-      return undefined
-    }
+    if (this.#fields >= MAX_FIELDS) return undefined
     const name = key.length > 60 ? `${key.slice(0, 60)}…` : key
     const child = this.#field(field.path === '' ? name : `${field.path}.${name}`)
     children.set(key, child)
@@ -158,7 +123,7 @@ export class Fields {
     const presence =
       inside || field.count === this.records ? '' : ` in ${grouped(field.count)} of ${grouped(this.records)}`
     const parts = [`${types.join('|')}${presence}`]
-    if (field.nulls > 0 && types.length > 1) parts.push(`${grouped(field.nulls)} null`)
+    if (field.types.null !== undefined && types.length > 1) parts.push(`${grouped(field.types.null)} null`)
     const summary = field.numbers?.summary()
     if (summary !== undefined) parts.push(numbersText(summary))
     if (field.words !== undefined) parts.push(wordsText(field.words, field.longest))
@@ -170,23 +135,19 @@ export class Fields {
 const depthOf = (path: string): number => path.split(/\.|\[\]/).length
 
 const TYPES = ['null', 'number', 'string', 'boolean', 'array', 'object'] as const
-const [NULL, NUMBER, STRING, BOOLEAN, ARRAY, OBJECT] = [0, 1, 2, 3, 4, 5] as const
+type TypeName = (typeof TYPES)[number]
 
 /** Types that occurred, most frequent first. */
 const typesOf = (field: Field): string[] =>
-  TYPES.map((name, i) => ({ name, count: field.types[i]! }))
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count)
-    .map(({ name }) => name)
+  TYPES.filter((name) => field.types[name] !== undefined).sort((a, b) => field.types[b]! - field.types[a]!)
 
 function numbersText(summary: NonNullable<ReturnType<NumberStats['summary']>>): string {
-  const { count, min, max, mean, p50, p95, p99, approximate } = summary
+  const { count, min, max, mean, p50, p95, p99 } = summary
   if (min === max) return `always ${shortNumber(min)}`
-  const sign = approximate ? '≈' : ' '
   if (count < 5) return `min ${shortNumber(min)}, max ${shortNumber(max)}`
   return (
-    `min ${shortNumber(min)}, p50${sign}${shortNumber(p50)}, p95${sign}${shortNumber(p95)}, ` +
-    `p99${sign}${shortNumber(p99)}, max ${shortNumber(max)}, mean ${shortNumber(mean)}`
+    `min ${shortNumber(min)}, p50 ${shortNumber(p50)}, p95 ${shortNumber(p95)}, ` +
+    `p99 ${shortNumber(p99)}, max ${shortNumber(max)}, mean ${shortNumber(mean)}`
   )
 }
 
@@ -207,13 +168,6 @@ export function typeName(value: unknown): string {
   return typeof value
 }
 
-/** How many numbers all summaries of one view may hold exactly; shared, so that a thousand columns stay bounded too. */
-export interface ExactPool {
-  left: number
-}
-
-export const exactPool = (values = 1_000_000): ExactPool => ({ left: values })
-
 export interface NumberSummary {
   readonly count: number
   readonly min: number
@@ -221,32 +175,17 @@ export interface NumberSummary {
   readonly mean: number
   readonly sum: number
   readonly p50: number
-  readonly p90: number
   readonly p95: number
   readonly p99: number
-  /** Percentiles are within 1 % instead of exact. */
-  readonly approximate: boolean
 }
 
-const GAMMA = 1.02
-const LOG_GAMMA = Math.log(GAMMA)
-
-/**
- * Minimum, maximum, mean and percentiles of a stream of numbers. Exact while the pool lasts; then values move into buckets
- * whose borders grow by 2 %, which keeps percentiles within 1 % and memory within a few thousand buckets.
- */
+/** Minimum, maximum, mean and percentiles of numbers. They are all held: eight bytes each are less than their text was. */
 export class NumberStats {
   count = 0
   min = Infinity
   max = -Infinity
   sum = 0
-  #values: number[] | undefined = []
-  #buckets = new Map<number, number>()
-  readonly #pool: ExactPool
-
-  constructor(pool: ExactPool = exactPool()) {
-    this.#pool = pool
-  }
+  readonly #values: number[] = []
 
   add(value: number): void {
     if (!Number.isFinite(value)) return
@@ -254,62 +193,27 @@ export class NumberStats {
     this.sum += value
     if (value < this.min) this.min = value
     if (value > this.max) this.max = value
-    if (this.#values !== undefined && this.#pool.left > 0) {
-      this.#pool.left--
-      this.#values.push(value)
-      return
-    }
-    if (this.#values !== undefined) {
-      for (const kept of this.#values) this.#bucket(kept)
-      this.#values = undefined
-    }
-    this.#bucket(value)
+    this.#values.push(value)
   }
 
-  #bucket(value: number): void {
-    const size = Math.abs(value)
-    const index = size < 1e-9 ? 0 : Math.round(Math.log(size * 1e9) / LOG_GAMMA) + 1
-    const key = value < 0 ? -index : index
-    this.#buckets.set(key, (this.#buckets.get(key) ?? 0) + 1)
-  }
-
-  /** Nearest rank: a value that was really there (or its bucket's middle). */
+  /** Nearest rank: a value that was really there. */
   percentiles(shares: readonly number[]): number[] {
-    if (this.count === 0) return shares.map(() => Number.NaN)
-    if (this.#values !== undefined) {
-      const values = this.#values
-      const ranks = shares.map((share) => Math.max(0, Math.ceil(share * values.length) - 1))
-      const sorted = Float64Array.from(values).sort()
-      return ranks.map((rank) => sorted[rank]!)
-    }
-    const buckets = [...this.#buckets].sort((a, b) => a[0] - b[0])
-    return shares.map((share) => {
-      let rank = Math.max(1, Math.ceil(share * this.count))
-      for (const [key, count] of buckets) {
-        rank -= count
-        if (rank <= 0) return this.#clamp(key)
-      }
-      return this.max
-    })
+    const sorted = Float64Array.from(this.#values).sort()
+    return shares.map((share) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? this.max)
   }
 
-  #clamp(key: number): number {
-    const size = key === 0 ? 0 : Math.exp((Math.abs(key) - 1) * LOG_GAMMA) / 1e9
-    return Math.min(this.max, Math.max(this.min, key < 0 ? -size : size))
-  }
-
-  /** Median absolute deviation; only while the values are held. */
+  /** Median absolute deviation. */
   deviation(median: number): number | undefined {
-    if (this.#values === undefined || this.#values.length === 0) return undefined
+    if (this.#values.length === 0) return undefined
     const distances = Float64Array.from(this.#values, (value) => Math.abs(value - median)).sort()
     return distances[Math.ceil(distances.length / 2) - 1]
   }
 
   summary(): NumberSummary | undefined {
     if (this.count === 0) return undefined
-    const [p50, p90, p95, p99] = this.percentiles([0.5, 0.9, 0.95, 0.99]) as [number, number, number, number]
+    const [p50, p95, p99] = this.percentiles([0.5, 0.95, 0.99]) as [number, number, number]
     const { count, min, max, sum } = this
-    return { count, min, max, mean: sum / count, sum, p50, p90, p95, p99, approximate: this.#values === undefined }
+    return { count, min, max, mean: sum / count, sum, p50, p95, p99 }
   }
 }
 

@@ -5,6 +5,8 @@ import {
   isArrayAt,
   isObjectAt,
   keyText,
+  skipSpace,
+  skipString,
   skipValue,
   type EntrySpan,
   type Span,
@@ -14,16 +16,6 @@ import {
  * Writes a shorter JSON value for a longer one, from the original text: numbers keep every digit, strings their escapes, keys
  * their order and their duplicates. The result is valid JSON whenever the input was, and says what it left out.
  */
-export interface JsonLimits {
-  readonly string: number
-  readonly items: number
-  readonly keys: number
-  readonly depth: number
-}
-
-/** Everything, as long as it takes no more than a size. */
-const WHOLE: JsonLimits = { string: Infinity, items: Infinity, keys: Infinity, depth: 60 }
-
 export interface JsonView {
   readonly text: string
   /** Nothing was left out. */
@@ -33,14 +25,6 @@ export interface JsonView {
 export interface JsonOptions {
   /** Keys of records that say nothing, e.g. because every record has the same value there. Left out first. */
   readonly dull?: ReadonlySet<string>
-  /** Children of large containers, kept between renderings of one text: skipping them is the expensive part. */
-  readonly outlines?: Map<number, Children>
-}
-
-/** The first children of a container and their number. */
-export interface Children {
-  readonly count: number
-  readonly spans: readonly (EntrySpan | Span)[]
 }
 
 /**
@@ -59,29 +43,26 @@ const MIN_ITEM = 48
 /** Children of one container that can be shown at all. */
 const MAX_CHILDREN = 1_000
 const MAX_DEPTH = 12
-/** Above this size a container's children are remembered. */
-const OUTLINE_CHARS = 10_000
 /** White space makes indented JSON longer, but hardly more than this much. */
 const MAX_SPARSENESS = 8
 
 function balanced(text: string, span: Span, room: number, depth: number, options: JsonOptions): JsonView {
   const { start, end } = span
   if (end - start <= room * MAX_SPARSENESS) {
-    const whole = new Writer(text, WHOLE, room)
-    if (whole.value(start, 0)) return { text: whole.out, whole: whole.whole }
+    const whole = compact(text, span, room)
+    if (whole !== undefined) return { text: whole, whole: true }
   }
   const open = depth < MAX_DEPTH && room >= MIN_ENTRY
   if (isObjectAt(text, start))
-    return open && room >= MIN_ENTRY * 2 ? object(text, span, room, depth, options) : closed(text, span, options)
-  if (isArrayAt(text, start)) return open ? array(text, span, room, depth, options) : closed(text, span, options)
+    return open && room >= MIN_ENTRY * 2 ? object(text, span, room, depth, options) : closed(text, span)
+  if (isArrayAt(text, start)) return open ? array(text, span, room, depth, options) : closed(text, span)
   const raw = text.slice(start, end)
   if (text.charCodeAt(start) !== 34) return { text: raw, whole: true }
-  return { text: repairSurrogates(shortString(raw, Math.max(8, room - 20)).text), whole: false }
+  return { text: repairSurrogates(shortString(raw, Math.max(8, room - 20))), whole: false }
 }
 
-function childrenOf(text: string, { start, end }: Span, { outlines }: JsonOptions): Children {
-  const known = outlines?.get(start)
-  if (known !== undefined) return known
+/** The first children of a container and their number. */
+function childrenOf(text: string, { start }: Span) {
   const spans: (EntrySpan | Span)[] = []
   let count = 0
   if (isArrayAt(text, start)) {
@@ -93,21 +74,19 @@ function childrenOf(text: string, { start, end }: Span, { outlines }: JsonOption
       if (count++ < MAX_CHILDREN) spans.push(entry)
     })
   }
-  const children = { count, spans }
-  if (end - start > OUTLINE_CHARS) outlines?.set(start, children)
-  return children
+  return { count, spans }
 }
 
 /** A container that is only named by its size. */
-function closed(text: string, span: Span, options: JsonOptions): JsonView {
-  const { count } = childrenOf(text, span, options)
+function closed(text: string, span: Span): JsonView {
+  const { count } = childrenOf(text, span)
   const array = isArrayAt(text, span.start)
   if (count === 0) return { text: array ? '[]' : '{}', whole: true }
   return { text: array ? `["${moreItems(count)}"]` : `{"…":"${moreKeys(count)}"}`, whole: false }
 }
 
 function object(text: string, span: Span, room: number, depth: number, options: JsonOptions): JsonView {
-  const { count, spans } = childrenOf(text, span, options)
+  const { count, spans } = childrenOf(text, span)
   const all = spans as readonly EntrySpan[]
   const entries =
     depth === 0 && options.dull !== undefined ? all.filter((entry) => !options.dull!.has(keyText(text, entry))) : all
@@ -121,7 +100,7 @@ function object(text: string, span: Span, room: number, depth: number, options: 
   const shares = shareRoom(costs, room - 2 - (kept.length < count ? 24 : 0))
   const pieces = kept.map((entry, i) => {
     const key = text.slice(entry.keyStart, entry.keyEnd)
-    const name = key.length > 120 ? shortString(key, 60).text : key
+    const name = key.length > 120 ? shortString(key, 60) : key
     return `${name}:${balanced(text, entry, Math.max(MIN_ROOM, shares[i]! - name.length - 2), depth + 1, options).text}`
   })
   if (kept.length < count) pieces.push(`"…":"${moreKeys(count - kept.length)}"`)
@@ -131,7 +110,7 @@ function object(text: string, span: Span, room: number, depth: number, options: 
 const isOpen = (text: string, { start }: Span): boolean => isArrayAt(text, start) || isObjectAt(text, start)
 
 function array(text: string, span: Span, room: number, depth: number, options: JsonOptions): JsonView {
-  const { count, spans } = childrenOf(text, span, options)
+  const { count, spans } = childrenOf(text, span)
   const pieces: string[] = []
   let used = 2
   for (const item of spans) {
@@ -161,120 +140,40 @@ export function shareRoom(costs: readonly number[], room: number): number[] {
   return shares
 }
 
-/** With fixed limits instead of a size, for callers that promise exact numbers (3 keys, 100 characters). */
-export function renderJsonWithin(text: string, at: number, limits: JsonLimits): JsonView {
-  const writer = new Writer(text, limits, Number.MAX_SAFE_INTEGER)
-  writer.value(at, 0)
-  return { text: writer.out, whole: writer.whole }
+const WORD = /[\w.+-]/
+const RUN = /[^"\s]+/y
+
+/** The value without white space between its parts, or undefined when that is longer than `max`. */
+function compact(text: string, { start, end }: Span, max: number): string | undefined {
+  let out = ''
+  for (let at = start; at < end;) {
+    if (out.length > max) return undefined
+    const space = skipSpace(text, at)
+    // Only in text that is no JSON do two words follow each other.
+    if (space > at && WORD.test(out.at(-1) ?? '') && WORD.test(text[space] ?? '')) out += ' '
+    RUN.lastIndex = at = Math.min(space, end)
+    const next = text[at] === '"' ? skipString(text, at) : RUN.test(text) ? RUN.lastIndex : end
+    if (next < 0) return undefined
+    out += repairSurrogates(text.slice(at, Math.min(next, end)))
+    at = next
+  }
+  return out.length <= max ? out : undefined
 }
-
-/** Depth is bounded by the limits, so this recursion is too. */
-class Writer {
-  out = ''
-  whole = true
-  readonly #text: string
-  readonly #limits: JsonLimits
-  readonly #max: number
-
-  constructor(text: string, limits: JsonLimits, max: number) {
-    this.#text = text
-    this.#limits = limits
-    this.#max = max
-  }
-
-  /** False when the rendering grew beyond its size. */
-  value(at: number, depth: number): boolean {
-    const code = this.#text.charCodeAt(at)
-    if (code === 34) return this.#string(at)
-    if (isArrayAt(this.#text, at)) return depth >= this.#limits.depth ? this.#closed(at) : this.#array(at, depth)
-    if (isObjectAt(this.#text, at)) return depth >= this.#limits.depth ? this.#closed(at) : this.#object(at, depth)
-    return this.#put(this.#text.slice(at, skipValue(this.#text, at)))
-  }
-
-  #put(piece: string): boolean {
-    this.out += piece
-    return this.out.length <= this.#max
-  }
-
-  /** A container that is too deep is named by its size. */
-  #closed(at: number): boolean {
-    const array = isArrayAt(this.#text, at)
-    let count = 0
-    const visit = (): void => void count++
-    if (array) eachItem(this.#text, at, visit)
-    else eachEntry(this.#text, at, visit)
-    if (count === 0) return this.#put(array ? '[]' : '{}')
-    this.whole = false
-    return this.#put(array ? `["${moreItems(count)}"]` : `{"…":"${moreKeys(count)}"}`)
-  }
-
-  #array(at: number, depth: number): boolean {
-    if (!this.#put('[')) return false
-    let count = 0
-    let fits = true
-    eachItem(this.#text, at, (start) => {
-      if (count++ >= this.#limits.items) return
-      if (count > 1) this.out += ','
-      fits = this.value(start, depth + 1)
-      return fits
-    })
-    if (!fits) return false
-    const left = count - this.#limits.items
-    if (left > 0) {
-      this.whole = false
-      if (!this.#put(`${this.#limits.items > 0 ? ',' : ''}"${moreItems(left)}"`)) return false
-    }
-    return this.#put(']')
-  }
-
-  #object(at: number, depth: number): boolean {
-    if (!this.#put('{')) return false
-    let count = 0
-    let fits = true
-    eachEntry(this.#text, at, (entry) => {
-      if (count++ >= this.#limits.keys) return
-      if (count > 1) this.out += ','
-      const key = this.#text.slice(entry.keyStart, entry.keyEnd)
-      this.out += key.length > 200 ? shortString(key, 60).text : key
-      this.out += ':'
-      fits = this.value(entry.start, depth + 1)
-      return fits
-    })
-    if (!fits) return false
-    const left = count - this.#limits.keys
-    if (left > 0) {
-      this.whole = false
-      if (!this.#put(`${this.#limits.keys > 0 ? ',' : ''}"…":"${moreKeys(left)}"`)) return false
-    }
-    return this.#put('}')
-  }
-
-  #string(at: number): boolean {
-    const end = skipValue(this.#text, at)
-    if (end < 0) return false
-    if (end - at - 2 <= this.#limits.string) return this.#put(repairSurrogates(this.#text.slice(at, end)))
-    const short = shortString(this.#text.slice(at, end), this.#limits.string)
-    this.whole = false
-    return this.#put(repairSurrogates(short.text))
-  }
-}
-
-/** Raw JSON strings, quotes included, cut without breaking an escape or a surrogate pair. */
 
 const BASE64 = /^[A-Za-z0-9+/_-]{200}/
 
 /** Cuts a raw JSON string (quotes included) to about `units` of content; no escape and no pair is split. */
-function shortString(raw: string, units: number): { readonly text: string } {
+function shortString(raw: string, units: number): string {
   const content = raw.length - 2
   // The mark takes room of its own: cutting less than that saves nothing.
-  if (content <= units + 18) return { text: raw }
-  if (BASE64.test(raw.slice(1, 300))) return { text: `"<${grouped(content)} chars of base64>"` }
+  if (content <= units + 18) return raw
+  if (BASE64.test(raw.slice(1, 300))) return `"<${grouped(content)} chars of base64>"`
   // The end of a message often holds the reason: a third of the room is for it.
   const tailUnits = units >= 60 ? Math.floor(units / 3) : 0
   const head = raw.slice(1, safeCut(raw, 1 + units - tailUnits))
   const tailStart = tailUnits === 0 ? raw.length - 1 : safeCut(raw, raw.length - 1 - tailUnits)
   const tail = raw.slice(tailStart, raw.length - 1)
-  return { text: `"${head}… [+${grouped(tailStart - 1 - head.length)} chars]${tail === '' ? '' : ` …${tail}`}"` }
+  return `"${head}… [+${grouped(tailStart - 1 - head.length)} chars]${tail === '' ? '' : ` …${tail}`}"`
 }
 
 /** The nearest position at or before `at` that is inside no escape sequence and no surrogate pair. */

@@ -18,16 +18,12 @@ export interface RecordList {
   readonly span: Span
   readonly form: 'array' | 'map'
   readonly count: number
-  /** Start and end of each item of an array, while there are not too many: a second pass need not look for them. */
-  readonly offsets?: readonly number[]
 }
 
 const MAX_DESCENT = 5
 /** An object becomes a map of records from this many alike values. */
 const MAP_ENTRIES = 20
 const SHORT_CHARS = 2_000
-const MAX_OFFSETS = 100_000
-const CHUNK_CHARS = 32_768
 /** A single item above this is looked at by span only: parsing it would hold several times its size. */
 const MAX_ITEM_CHARS = 8_388_608
 
@@ -60,18 +56,7 @@ export function findRecords(text: string, from = 0): FoundRecords | undefined {
     }
     const span = { start: at, end: outline.end }
     if (outline.form !== undefined)
-      return {
-        root,
-        singles,
-        list: {
-          root,
-          path,
-          span,
-          form: outline.form,
-          count: outline.count,
-          offsets: outline.offsets,
-        },
-      }
+      return { root, singles, list: { root, path, span, form: outline.form, count: outline.count } }
     const { inner } = outline
     if (inner?.name === '[0]') singles.push({ root, path: [...path], span, form: 'array', count: 1 })
     const size = root.end - root.start
@@ -89,23 +74,20 @@ interface Outline {
   readonly count: number
   /** Set when this is the list. */
   readonly form?: 'array' | 'map'
-  readonly offsets?: readonly number[]
   /** Where the list may be, when it is not this. */
   readonly inner?: Span & { readonly name: string }
 }
 
 function arrayOutline(text: string, at: number): Outline | undefined {
   let count = 0
-  const offsets: number[] = []
-  const end = eachItem(text, at, (start, stop) => {
-    if (count++ < MAX_OFFSETS) offsets.push(start, stop)
+  let first: Span = { start: at, end: at }
+  const end = eachItem(text, at, (from, to) => {
+    if (count++ === 0) first = { start: from, end: to }
   })
   if (end < 0) return undefined
   // A list of one is an envelope.
-  if (count === 1 && isContainer(text, offsets[0]!)) {
-    return { end, count, inner: { start: offsets[0]!, end: offsets[1]!, name: '[0]' } }
-  }
-  return { end, count, form: 'array', offsets: count <= MAX_OFFSETS ? offsets : undefined }
+  if (count === 1 && isContainer(text, first.start)) return { end, count, inner: { ...first, name: '[0]' } }
+  return { end, count, form: 'array' }
 }
 
 const isContainer = (text: string, at: number): boolean => isArrayAt(text, at) || isObjectAt(text, at)
@@ -136,62 +118,25 @@ export interface RecordVisitor {
   (value: unknown, start: number, end: number, index: number, key?: string): boolean | void
 }
 
-/** Parses the list piece by piece, so that memory is one chunk. Returns false when a piece is not valid JSON. */
+/** Parses the list item by item, so that only one is held. Returns false when an item is not valid JSON. */
 export function eachRecord(text: string, list: RecordList, visit: RecordVisitor): boolean {
-  return list.form === 'map' ? eachMapValue(text, list.span, visit) : eachArrayValue(text, list, visit)
-}
-
-function eachMapValue(text: string, span: Span, visit: RecordVisitor): boolean {
   let valid = true
-  eachEntry(text, span.start, (entry, index) => {
-    const value = parseSpan(text, entry)
+  const take = (span: Span, index: number, key?: string): boolean | void => {
+    const value = parseSpan(text, span)
     if (value === INVALID) return (valid = false)
-    return visit(value, entry.start, entry.end, index, keyText(text, entry))
-  })
-  return valid
-}
-
-function eachArrayValue(text: string, list: RecordList, visit: RecordVisitor): boolean {
-  const starts: number[] = []
-  const ends: number[] = []
-  let base = 0
-  let valid = true
-  const flush = (): boolean => {
-    const count = starts.length
-    if (count === 0) return true
-    const values = parseSpan(text, { start: starts[0]!, end: ends[count - 1]! }, true)
-    if (values === INVALID || !Array.isArray(values) || values.length !== count) return (valid = false)
-    for (let i = 0; i < count; i++) {
-      if (visit(values[i], starts[i]!, ends[i]!, base + i) === false) return false
-    }
-    base += count
-    starts.length = ends.length = 0
-    return true
+    return visit(value, span.start, span.end, index, key)
   }
-  const take = (start: number, end: number, index: number): boolean | void => {
-    if (end - start > MAX_ITEM_CHARS) {
-      if (!flush()) return false
-      base = index + 1
-      return visit(undefined, start, end, index)
-    }
-    starts.push(start)
-    ends.push(end)
-    return end - starts[0]! < CHUNK_CHARS ? undefined : flush()
-  }
-  const { offsets } = list
-  if (offsets === undefined) eachItem(text, list.span.start, take)
-  else for (let i = 0; i < offsets.length && take(offsets[i]!, offsets[i + 1]!, i / 2) !== false; i += 2);
-  if (valid) flush()
+  if (list.form === 'map') eachEntry(text, list.span.start, (entry, index) => take(entry, index, keyText(text, entry)))
+  else eachItem(text, list.span.start, (start, end, index) => take({ start, end }, index))
   return valid
 }
 
 const INVALID = Symbol('invalid')
 
-function parseSpan(text: string, span: Span, list = false): unknown {
-  if (!list && span.end - span.start > MAX_ITEM_CHARS) return undefined
-  const piece = text.slice(span.start, span.end)
+function parseSpan(text: string, { start, end }: Span): unknown {
+  if (end - start > MAX_ITEM_CHARS) return undefined
   try {
-    return JSON.parse(list ? `[${piece}]` : piece)
+    return JSON.parse(text.slice(start, end))
   } catch {
     return INVALID
   }

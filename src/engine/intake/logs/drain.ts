@@ -10,14 +10,10 @@
 export interface DrainOptions {
   /** Distinct shapes held at a time. @default 4000 */
   readonly maxGroups?: number
-  /** Drains of the same messages share one reader. */
-  readonly shapeOf?: ShapeOf
 }
 
 /** Different words in one column from which on it is a parameter. */
 const COLUMN_VARIETY = 5
-/** Share of equal tokens that joins rare shapes. */
-const SIMILARITY = 0.6
 /** Tokens of a message that are looked at. */
 const MAX_TOKENS = 60
 
@@ -36,9 +32,8 @@ export interface LogGroup {
 }
 
 export interface Drain {
+  /** Drains of the same messages can share the work of `shapeOf`. */
   add(message: string, ordinal: number, shape?: MessageShape): void
-  /** As `add`, by the key of a shape; false when no message of that shape was added, and nothing was counted. */
-  addKnown(key: string, ordinal: number): boolean
   /** Groups, most frequent first. */
   groups(): LogGroup[]
   /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
@@ -47,7 +42,7 @@ export interface Drain {
   unmatched(): number
 }
 
-export function createDrain({ maxGroups = 4_000, shapeOf = shapeReader() }: DrainOptions = {}): Drain {
+export function createDrain({ maxGroups = 4_000 }: DrainOptions = {}): Drain {
   let shapes = new Map<string, Shape>()
   /** Key of a shape that was merged → key of the shape that took it. */
   const merged = new Map<string, string>()
@@ -56,7 +51,7 @@ export function createDrain({ maxGroups = 4_000, shapeOf = shapeReader() }: Drai
   let full = false
 
   function consolidate(): void {
-    const list = mergeRare(mergeColumns([...shapes.values()]))
+    const list = joinRare(mergeColumns([...shapes.values()]))
     const next = new Map<string, Shape>()
     for (const { shape, members } of list) {
       const key = shape.tokens.join(SEPARATOR)
@@ -80,20 +75,16 @@ export function createDrain({ maxGroups = 4_000, shapeOf = shapeReader() }: Drai
     return undefined
   }
 
-  function addKnown(key: string, ordinal: number): boolean {
-    const known = find(key)
-    if (known === undefined) return false
-    known.count++
-    known.last = ordinal
-    // Counted by word only while shapes are merged: a late member would make the counts wrong.
-    known.variants = undefined
-    return true
-  }
-
   return {
-    addKnown,
     add(message, ordinal, { key, tokens } = shapeOf(message)) {
-      if (addKnown(key, ordinal)) return
+      const known = find(key)
+      if (known !== undefined) {
+        known.count++
+        known.last = ordinal
+        // Counted by word only while shapes are merged: a late member would make the counts wrong.
+        known.variants = undefined
+        return
+      }
       if (shapes.size >= maxGroups) {
         if (!full) consolidate()
         // A log of prose never settles: after one fruitless pass the rest is only counted.
@@ -131,9 +122,9 @@ export function createDrain({ maxGroups = 4_000, shapeOf = shapeReader() }: Drai
 const SEPARATOR = '\u0001'
 
 /** Words that stood in one place, with their counts. */
-export type Variants = readonly (readonly [string, number])[]
+type Variants = readonly (readonly [string, number])[]
 
-export interface Shape {
+interface Shape {
   id: number
   tokens: string[]
   count: number
@@ -143,7 +134,7 @@ export interface Shape {
   variants?: Variants
 }
 
-export interface Cluster {
+interface Cluster {
   shape: Shape
   /** Keys of the shapes inside. */
   members: string[]
@@ -237,55 +228,25 @@ function variantsOf(clusters: readonly Cluster[], tokens: readonly string[]): Va
   return clusters.map(({ shape }) => [shape.tokens[column]!.trim(), shape.count] as const).sort((a, b) => b[1] - a[1])
 }
 
-/** A frequent shape is a template already; a rare one beside it is more likely another event than a member. */
-const RARE_TARGET = 10
+const RARE = 2
 
-/** Shapes seen once or twice with several columns open at a time: joined to a similar one of the same length and start. */
-function mergeRare(clusters: readonly Cluster[]): Cluster[] {
-  const leaves = new Map<string, Cluster[]>()
-  const out: Cluster[] = []
-  for (const cluster of clusters.toSorted((a, b) => b.shape.count - a.shape.count || a.shape.id - b.shape.id)) {
-    const { tokens } = cluster.shape
-    const leafKey = `${tokens.length}${SEPARATOR}${tokens[0] ?? ''}`
-    let leaf = leaves.get(leafKey)
-    if (leaf === undefined) leaves.set(leafKey, (leaf = []))
-    const target = cluster.shape.count <= 2 ? mostSimilar(leaf, tokens) : undefined
-    if (target === undefined) {
-      const kept = { shape: { ...cluster.shape, tokens: [...tokens] }, members: [...cluster.members] }
-      // A leaf is searched linearly, so it may not grow without end.
-      if (leaf.length < 200) leaf.push(kept)
-      out.push(kept)
-      continue
-    }
-    generalise(target.shape.tokens, tokens)
-    absorb(target.shape, cluster.shape)
-    target.members.push(...cluster.members)
-  }
-  return out
-}
-
-function mostSimilar(leaf: readonly Cluster[], tokens: readonly string[]): Cluster | undefined {
-  let best: Cluster | undefined
-  let bestShare = SIMILARITY
-  for (const cluster of leaf) {
-    if (cluster.shape.count > RARE_TARGET) continue
-    const share = shareOfEqual(cluster.shape.tokens, tokens)
-    if (share >= bestShare) {
-      bestShare = share
-      best = cluster
-    }
-  }
-  return best
-}
-
-function shareOfEqual(a: readonly string[], b: readonly string[]): number {
-  let equal = 0
-  for (let i = 0; i < a.length; i++) if (a[i] === b[i]) equal++
-  return a.length === 0 ? 1 : equal / a.length
-}
-
-function generalise(template: string[], tokens: readonly string[]): void {
-  for (let i = 0; i < template.length; i++) if (template[i] !== tokens[i]) template[i] = opened(template[i]!)
+/** A rare shape that differs from a template in one place only, where that one is open, belongs to it. */
+function joinRare(clusters: readonly Cluster[]): Cluster[] {
+  const frequent = new Map(
+    clusters
+      .filter(({ shape }) => shape.count > RARE)
+      .map((cluster) => [cluster.shape.tokens.join(SEPARATOR), cluster] as const),
+  )
+  return clusters.filter(({ shape, members }) => {
+    const { count, tokens } = shape
+    if (count > RARE) return true
+    const at = tokens.findIndex((token, i) => isConstant(token) && frequent.has(keyWithout(tokens, i)))
+    if (at < 0) return true
+    const target = frequent.get(keyWithout(tokens, at))!
+    absorb(target.shape, shape)
+    target.members.push(...members)
+    return false
+  })
 }
 
 /** Turns a log message into masked tokens, the shape by which messages are grouped. */
@@ -295,18 +256,13 @@ const WILDCARD = '<*>'
 const isWildcard = (token: string): boolean => token === WILDCARD || token === ` ${WILDCARD}`
 const isWord = (token: string): boolean => /[A-Za-z]/.test(token)
 
-const MONTH_DATE =
-  /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2},? +(?:\d{4} +)?\d{1,2}:\d{2}:\d{2}(?: +[A-Z]{3})?(?: +\d{4})?/
-const MONTH_DATES = new RegExp(MONTH_DATE, 'g')
-
-/** True when a date in words stands in a text, which is one parameter. */
-const holdsMonthDate = (text: string): boolean => /\d:\d/.test(text) && MONTH_DATE.test(text)
+const MONTH_DATES =
+  /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2},? +(?:\d{4} +)?\d{1,2}:\d{2}:\d{2}(?: +[A-Z]{3})?(?: +\d{4})?/g
 
 const UNIT = /^(?:[KMGT]?i?B|bytes|[mun]?s|seconds?|%)[,;)\]]?$/
 
-/** Words after these name somebody or something: a user, a host, a file. */
+/** A name follows these words: of a user, a host, a file. */
 const NAMES_NEXT = /^ ?(?:user|users?=|ruser=|for|from|by|host|rhost=|logname=|file|name|name=|tag=)$/i
-const LONGEST_NAMES_NEXT = ' logname='.length
 
 /**
  * Masked tokens of a message; one that follows white space keeps a space in front, so that a template reads like its
@@ -314,76 +270,28 @@ const LONGEST_NAMES_NEXT = ' logname='.length
  * parameter; neighbouring parameters are one, so that "10.0.0.1:80" and a list of ten numbers look alike.
  */
 function tokenise(message: string): string[] {
-  let text = message.length > 2_000 ? message.slice(0, 2_000) : message
-  if (holdsMonthDate(text)) text = text.replaceAll(MONTH_DATES, WILDCARD)
+  const text = message.slice(0, MAX_MESSAGE_CHARS).replaceAll(MONTH_DATES, WILDCARD)
   const tokens: string[] = []
-  let at = 0
-  while (at < text.length && tokens.length < MAX_TOKENS) {
-    while (isSpace(text.charCodeAt(at))) at++
-    let end = at
-    while (end < text.length && !isSpace(text.charCodeAt(end))) end++
-    if (end > at) addWord(tokens, text.slice(at, end))
-    at = end
+  for (const word of text.split(/[\t-\r ]+/)) {
+    if (tokens.length >= MAX_TOKENS) break
+    if (word !== '') addWord(tokens, word)
   }
   return tokens
 }
 
-const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
+const MAX_MESSAGE_CHARS = 2_000
+/**
+ * A token ends behind what opens and before what closes. "()" and "(host.name)" are the same place, empty or not, and a token of their own.
+ */
+const TOKEN = /\([\w.-]*\)|["',;]|[)\]}]?[^=:,;([{"')\]}]*(?:(?!\([\w.-]*\))[=:([{])?/g
 
 function addWord(tokens: string[], word: string): void {
   const last = tokens[tokens.length - 1]
   // "5.2 KB" and "523 B" are one parameter each.
   if (last !== undefined && isWildcard(last) && UNIT.test(word)) return
   if (word.includes('/') && word !== '/') return addPath(tokens, word)
-  let start = 0
-  let spaced = true
-  for (let i = 0; i < word.length; i++) {
-    const code = word.charCodeAt(i)
-    if (code === 40) {
-      // "()" and "(host.name)" are the same place, empty or not.
-      const close = word.indexOf(')', i)
-      if (close > i && isPlain(word, i + 1, close)) {
-        if (i > start) push(tokens, word.slice(start, i), spaced)
-        push(tokens, '(<*>)', spaced && i === start)
-        spaced = false
-        start = close + 1
-        i = close
-        continue
-      }
-    }
-    const splits = code < SPLITS.length ? SPLITS[code]! : 0
-    if (splits === 0) continue
-    if ((splits & CLOSES) !== 0 && i > start) {
-      push(tokens, word.slice(start, i), spaced)
-      spaced = false
-      start = i
-    }
-    if ((splits & OPENS) !== 0) {
-      push(tokens, word.slice(start, i + 1), spaced)
-      spaced = false
-      start = i + 1
-    }
-  }
-  if (start < word.length) push(tokens, word.slice(start), spaced)
-}
-
-/** A token ends behind characters that open… */
-const OPENS = 1
-/** …and before those that close. */
-const CLOSES = 2
-/** By character code: a table, since every character of a message is looked up. */
-const SPLITS = Uint8Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code)
-  return ('=:,;([{"\''.includes(character) ? OPENS : 0) | (')]}"\',;'.includes(character) ? CLOSES : 0)
-})
-
-function isPlain(word: string, from: number, to: number): boolean {
-  for (let i = from; i < to; i++) {
-    const code = word.charCodeAt(i)
-    const letter = (code | 32) >= 97 && (code | 32) <= 122
-    if (!letter && !(code >= 45 && code <= 57 && code !== 47) && code !== 95) return false
-  }
-  return true
+  for (const { 0: token, index } of word.matchAll(TOKEN))
+    if (token !== '') push(tokens, /^\(.*\)$/.test(token) ? '(<*>)' : token, index === 0)
 }
 
 /** A path or URL with its query is one parameter, whatever separators it holds; quotes and brackets around it stay. */
@@ -413,21 +321,13 @@ function push(tokens: string[], token: string, spaced: boolean): void {
 }
 
 function isParameter(token: string, previous: string | undefined): boolean {
-  if (hasDigit(token) || (token.includes(WILDCARD) && token !== '(<*>)')) return true
+  if (/\d/.test(token) || (token.includes(WILDCARD) && token !== '(<*>)')) return true
   if (previous === undefined || !namesNext(previous) || !isWord(token)) return false
   // "for user root": the name comes one word later. "Invalid user user": it is the name.
   return !token.endsWith('=') && (/^ ?user/i.test(previous) || !namesNext(token))
 }
 
-const namesNext = (token: string): boolean => token.length <= LONGEST_NAMES_NEXT && NAMES_NEXT.test(token)
-
-function hasDigit(token: string): boolean {
-  for (let i = 0; i < token.length; i++) {
-    const code = token.charCodeAt(i)
-    if (code >= 48 && code <= 57) return true
-  }
-  return false
-}
+const namesNext = (token: string): boolean => NAMES_NEXT.test(token)
 
 /** The masked tokens of a message and the key that they make. */
 export interface MessageShape {
@@ -435,28 +335,7 @@ export interface MessageShape {
   readonly tokens: readonly string[]
 }
 
-export type ShapeOf = (message: string) => MessageShape
-
-/** Such a message is seldom like another. */
-const LONG_MESSAGE = 1_000
-/** Shapes remembered at a time. A log has few; a larger map costs more than it saves where it has many. */
-const MOST_SHAPES = 1_000
-const NUMBERED_WORD = /(?<![\w-])[A-Za-z_-]*\d[\w-]*/g
-
-/** Reads shapes of messages. A word with a digit in it is a parameter, so messages that differ in nothing else are read once. */
-export function shapeReader(): ShapeOf {
-  const known = new Map<string, MessageShape>()
-  return (message) => {
-    // What is a date in words depends on how many digits it has.
-    const isAlone = message.length > LONG_MESSAGE || holdsMonthDate(message)
-    const form = isAlone ? undefined : message.replace(NUMBERED_WORD, '0')
-    const found = form === undefined ? undefined : known.get(form)
-    if (found !== undefined) return found
-    const tokens = tokenise(message)
-    const shape = { key: tokens.join(SEPARATOR), tokens }
-    if (form === undefined) return shape
-    if (known.size >= MOST_SHAPES) known.clear()
-    known.set(form, shape)
-    return shape
-  }
+export function shapeOf(message: string): MessageShape {
+  const tokens = tokenise(message)
+  return { key: tokens.join(SEPARATOR), tokens }
 }

@@ -11,32 +11,18 @@ export interface LogLine {
   readonly message: string
 }
 
-const LEVELS: Readonly<Record<string, Severity>> = {
-  emerg: 'fatal',
-  emergency: 'fatal',
-  alert: 'fatal',
-  crit: 'fatal',
-  critical: 'fatal',
-  fatal: 'fatal',
-  panic: 'fatal',
-  err: 'error',
-  error: 'error',
-  severe: 'error',
-  failure: 'error',
-  warn: 'warn',
-  warning: 'warn',
-  notice: 'info',
-  info: 'info',
-  information: 'info',
-  log: 'info',
-  default: 'info',
-  debug: 'debug',
-  dbug: 'debug',
-  fine: 'debug',
-  verbose: 'trace',
-  trace: 'trace',
-  finest: 'trace',
+/** The words of each level, by which loggers and syslog know it. */
+const WORDS: Readonly<Record<Exclude<Severity, 'unknown'>, string>> = {
+  fatal: 'emerg emergency alert crit critical fatal panic',
+  error: 'err error severe failure',
+  warn: 'warn warning',
+  info: 'notice info information log default',
+  debug: 'debug dbug fine',
+  trace: 'verbose trace finest',
 }
+const LEVELS = new Map(
+  Object.entries(WORDS).flatMap(([level, words]) => words.split(' ').map((word) => [word, level as Severity])),
+)
 
 /** Android and klog write one letter. */
 const LETTERS: Readonly<Record<string, Severity>> = {
@@ -68,38 +54,21 @@ const SYSLOG_TIME = new RegExp(`^${MONTH} `)
 const PRIORITY = /^<\d{1,3}>(?:\d )?/
 const KLOG = /^([IWEF])(\d{4} \d{2}:\d{2}:\d{2}\.\d+) +\d+ [\w./-]+:\d+\] /
 const ACCESS = /^(\S+) \S+ \S+ \[([^\]]{10,40})\] "([^"]{0,2000})" (\d{3}) (\S+)/
-/** In every line of an access log, and in few others. */
-const ACCESS_SIGN = '] "'
 const LOGFMT = /(?:^|\s)(?:level|lvl|severity)="?([A-Za-z]+)"?/
 const LOGFMT_TIME = /(?:^|\s)(?:time|ts|timestamp)="?([^\s"]+)"?/
 const LOGFMT_MESSAGE = /(?:^|\s)(?:msg|message)=(?:"((?:[^"\\]|\\.)*)"|(\S+))/
 const PROCESS = /^([A-Za-z_][\w.$/@()-]{0,60}?)(?:\[\d+\]|\(\d+\))?:(?=\s|$)/
+const DOTTED = /^[a-z][\w$]*(?:\.[\w$]+)+(?=\s)/
+const DASHED = /^([A-Za-z][\w.-]{1,40}) - /
 const HEADER_LIMIT = 2_000
 
-const [SHORTEST_LEVEL, LONGEST_LEVEL] = [3, 11]
-
-export function levelOf(word: string): Severity | undefined {
-  if (word.length < SHORTEST_LEVEL || word.length > LONGEST_LEVEL) return undefined
-  const name = word.toLowerCase()
-  // A log may say `level=constructor`.
-  return Object.hasOwn(LEVELS, name) ? LEVELS[name] : undefined
-}
-
-const isDigitAt = (text: string, at: number): boolean => {
-  const code = text.charCodeAt(at)
-  return code >= 48 && code <= 57
-}
+export const levelOf = (word: string): Severity | undefined => LEVELS.get(word.toLowerCase())
 
 export function parseLogLine(line: string): LogLine {
-  const access = line.length < 8_000 && line.includes(ACCESS_SIGN) ? ACCESS.exec(line) : null
+  const access = line.length < 8_000 ? ACCESS.exec(line) : null
   if (access !== null) return accessLine(access)
-  const klog = isDigitAt(line, 1) ? KLOG.exec(line) : null
-  if (klog !== null)
-    return {
-      time: klog[2]!,
-      level: LETTERS[klog[1]!]!,
-      message: line.slice(klog[0].length),
-    }
+  const klog = KLOG.exec(line)
+  if (klog !== null) return { time: klog[2], level: LETTERS[klog[1]!]!, message: line.slice(klog[0].length) }
   const head = line.length > HEADER_LIMIT ? line.slice(0, HEADER_LIMIT) : line
   const logfmt = LOGFMT.exec(head)
   if (logfmt !== null) return logfmtLine(line, head, logfmt[1]!)
@@ -149,7 +118,8 @@ function readHeader(head: string, from: number, syslog: boolean, timed: boolean)
     if (!timed && fields > 0 && level === undefined) break
     const rest = head.slice(at, at + 200)
     const word = level === undefined ? /^[[(<]?([A-Za-z]+)[\])>]?:?(?=\s|$|[|,-])/.exec(rest) : null
-    const named = word === null ? undefined : word[1]!.length === 1 ? letterLevel(word[1]!, timed) : levelOf(word[1]!)
+    const named =
+      word === null ? undefined : word[1]!.length > 1 ? levelOf(word[1]!) : timed ? LETTERS[word[1]!] : undefined
     if (named !== undefined) {
       level = named
       at = skipSeparators(head, at + word![0].length)
@@ -170,40 +140,24 @@ function readHeader(head: string, from: number, syslog: boolean, timed: boolean)
       at = skipSeparators(head, bracket + 1)
       continue
     }
-    const process = !hasSource && (timed || level !== undefined) ? PROCESS.exec(rest) : null
-    if (process !== null) {
-      hasSource = true
-      at = skipSeparators(head, at + process[0].length)
-      continue
-    }
-    const dotted = level !== undefined && !hasSource ? /^[a-z][\w$]*(?:\.[\w$]+)+(?=\s)/.exec(rest) : null
-    if (dotted !== null) {
-      hasSource = true
-      at = skipSeparators(head, at + dotted[0].length)
-      continue
-    }
-    const dashed = level !== undefined && !hasSource ? /^([A-Za-z][\w.-]{1,40}) - /.exec(rest) : null
-    if (dashed !== null) {
-      hasSource = true
-      at = skipSeparators(head, at + dashed[0].length)
-      continue
-    }
-    break
+    const source =
+      hasSource || (!timed && level === undefined)
+        ? null
+        : (PROCESS.exec(rest) ?? (level === undefined ? null : (DOTTED.exec(rest) ?? DASHED.exec(rest))))
+    if (source === null) break
+    hasSource = true
+    at = skipSeparators(head, at + source[0].length)
   }
   return { level, end: at }
 }
 
-const letterLevel = (letter: string, timed: boolean): Severity | undefined => (timed ? LETTERS[letter] : undefined)
+/** Space, tab and '|'; a dash or colon only when it stands alone between fields. */
+const SEPARATORS = /(?:[\t |]|[-:] )*/y
 
 function skipSeparators(head: string, at: number): number {
-  while (at < head.length) {
-    const code = head.charCodeAt(at)
-    // Space, tab and '|'; a dash or colon only when it stands alone between fields.
-    if (code === 32 || code === 9 || code === 124) at++
-    else if ((code === 45 || code === 58) && head.charCodeAt(at + 1) === 32) at += 2
-    else break
-  }
-  return at
+  SEPARATORS.lastIndex = at
+  SEPARATORS.test(head)
+  return SEPARATORS.lastIndex
 }
 
 /** Index of the bracket that closes the one at `at`; nested brackets count ("[QuorumPeer[myid=1]/…]"). */
@@ -231,13 +185,6 @@ function guessLevel(head: string, from: number): Severity {
   if (WARN_WORDS.test(text)) return 'warn'
   return 'unknown'
 }
-
-/** Any number in place of the 0 of "0 errors". */
-const COUNTED_ERRORS = /\d (?:errors?|failures?|failed)|(?:errors?|failures?|failed)[:= ]+\d/i
-
-/** False when the level of a line is the same whichever digits it holds: only a status and a count of errors are read by value. */
-export const digitsDecideLevel = (line: string): boolean =>
-  COUNTED_ERRORS.test(line) || (line.includes(ACCESS_SIGN) && ACCESS.test(line))
 
 /** True when a line carries a time or a level of its own, as log lines do. */
 export function looksLikeLogLine(line: string): boolean {

@@ -5,8 +5,8 @@ import { pick, shortText, type Template, text } from '../templates/template.ts'
 import { counted, grouped } from '../text.ts'
 import type { BodyView, ViewInput } from '../types.ts'
 import { type Rank, textView } from '../views/text.ts'
-import { createDrain, type Drain, type LogGroup, type MessageShape, shapeReader } from './drain.ts'
-import { digitsDecideLevel, levelOf, type LogLine, parseLogLine, type Severity } from './log-line.ts'
+import { createDrain, type Drain, type LogGroup, shapeOf } from './drain.ts'
+import { levelOf, type LogLine, parseLogLine, type Severity } from './log-line.ts'
 
 /**
  * How logs are previewed: lines, among them those that structured loggers write as JSON (`logView`), and JSON lists of entries
@@ -56,12 +56,6 @@ function boundedJson(value: unknown): string {
 
 const isError = (level: Severity | undefined): boolean => level === 'error' || level === 'fatal'
 
-/** Templates of all messages and of those that report errors; each message is cut into tokens once. */
-function miners() {
-  const shapeOf = shapeReader()
-  return { shapeOf, patterns: createDrain({ shapeOf }), errors: createDrain({ shapeOf }) }
-}
-
 const SAMPLES_PER_SEVERITY = 3
 const MAX_SAMPLES = 20
 const PAYLOAD_CHARS = 200
@@ -80,7 +74,8 @@ export function logsTemplate(): Template {
   const errorTexts = new Counter(2_000)
   const sampled = new Counter(50)
   const samples: Record<string, unknown>[] = []
-  const { shapeOf, patterns, errors } = miners()
+  const patterns = createDrain()
+  const errors = createDrain()
   return {
     name: 'logs',
     add(record) {
@@ -140,67 +135,30 @@ const MAX_PATTERNS = 15
 const MAX_RARE = 6
 const MAX_MEASURES = 8
 const MAX_GISTS = 5_000
-/** Lines remembered at a time, and how long such a line may be: longer ones seldom come twice, and larger maps cost more than they save. */
-const MOST_ALIKE = 1_000
-const LONGEST_ALIKE = 2_000
-
-/** What a line counts as. Most lines of a log differ from an earlier one in their digits only, and count as that one did. */
-interface CountedLine {
-  readonly level: Severity
-  readonly isTimed: boolean
-  /** Of the message; undefined when there is none. */
-  readonly shape: MessageShape | undefined
-  /** Of an error: what makes it a new one. */
-  readonly gist: string | undefined
-}
-
 /** Log lines: counts by level, time range, error groups and patterns by mined templates, then the lines themselves. */
 export function logView(input: ViewInput): BodyView {
   const levels = new Counter(10)
-  const { shapeOf, patterns, errors } = miners()
+  const patterns = createDrain()
+  const errors = createDrain()
   const gists = new Set<string>()
   const fields = new Fields()
-  const alike = new Map<string, CountedLine>()
   let from: string | undefined
-  /** The last line that has a time. */
-  let last: string | undefined
+  let to: string | undefined
   let total = 0
-
-  function countedLine({ time, level, message }: LogLine): CountedLine {
-    const shape = message.trim() === '' ? undefined : shapeOf(message)
-    return { level, isTimed: time !== undefined, shape, gist: isError(level) ? gistOf(message) : undefined }
-  }
-
-  /** Entries in JSON are not remembered, since their numbers count by value; nor are lines whose level hangs on a number. */
-  function lineOf(line: string): { readonly counted: CountedLine; readonly message?: string } {
-    const form = line.startsWith('{') || line.length > LONGEST_ALIKE ? undefined : line.replace(/\d/g, '0')
-    const known = form === undefined ? undefined : alike.get(form)
-    if (known !== undefined) return { counted: known }
-    const read = readLine(line, fields)
-    from ??= read.time
-    const counted = countedLine(read)
-    if (form !== undefined && !digitsDecideLevel(line)) {
-      if (alike.size >= MOST_ALIKE) alike.clear()
-      alike.set(form, counted)
-    }
-    return { counted, message: read.message }
-  }
 
   function rank(line: string, index: number): Rank | undefined {
     total++
     if (line.trim() === '') return undefined
-    const { counted, message } = lineOf(line)
-    const { level, isTimed, shape, gist } = counted
-    if (isTimed) last = line
+    const { time, level, message } = readLine(line, fields)
+    from ??= time
+    to = time ?? to
     levels.add(level)
-    if (shape === undefined) return undefined
-    // The message is read again only where its shape is new to the drain.
-    const add = (drain: Drain): void => {
-      if (!drain.addKnown(shape.key, index)) drain.add(message ?? readLine(line).message, index, shape)
-    }
-    add(patterns)
-    if (gist === undefined) return undefined
-    add(errors)
+    if (message.trim() === '') return undefined
+    const shape = shapeOf(message)
+    patterns.add(message, index, shape)
+    if (!isError(level)) return undefined
+    errors.add(message, index, shape)
+    const gist = gistOf(message)
     const isNew = !gists.has(gist) && gists.size < MAX_GISTS
     if (isNew) gists.add(gist)
     return isNew ? 1 : 2
@@ -212,7 +170,6 @@ export function logView(input: ViewInput): BodyView {
     tailShare: 0.6,
     ranking: 'errors',
     facts() {
-      const to = last === undefined ? undefined : readLine(last).time
       facts ??= factsOf({ total, levels, from, to, errors: errors.groups(), patterns: patterns.groups(), fields })
       return facts
     },
@@ -222,12 +179,12 @@ export function logView(input: ViewInput): BodyView {
 const gistOf = (message: string): string => message.slice(0, 120).replace(/[0-9a-f]{6,}|\d+/gi, '#')
 
 /** A structured logger's line is read as JSON, and its fields are counted; anything else is read by its header. */
-function readLine(line: string, fields?: Fields): LogLine {
+function readLine(line: string, fields: Fields): LogLine {
   if (!line.startsWith('{')) return parseLogLine(line)
   try {
     const record: unknown = JSON.parse(line)
     if (!isRecord(record)) return parseLogLine(line)
-    fields?.add(record)
+    fields.add(record)
     const { time, severity, message } = readEntry(record)
     return { time, level: levelOf(severity) ?? 'unknown', message }
   } catch {
@@ -264,7 +221,7 @@ function factsOf({ total, levels, from, to, errors, patterns, fields }: LogFacts
     out.push(`${errors.length > 0 ? 'Other patterns' : 'Patterns'}, ${grouped(others.length)} in all:`)
     out.push(...others.slice(0, MAX_PATTERNS).map(groupText))
   }
-  const measures = fields.report().filter(({ path, text }) => / p50[ ≈]/.test(text) && !LOG_TIME.includes(path))
+  const measures = fields.report().filter(({ path, text }) => / p50 /.test(text) && !LOG_TIME.includes(path))
   if (measures.length > 0) {
     out.push(`Numbers in ${counted(fields.records, 'JSON line')}:`)
     out.push(...measures.slice(0, MAX_MEASURES).map(({ path, text }) => `  ${path}: ${text}`))

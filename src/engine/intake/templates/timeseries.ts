@@ -45,13 +45,15 @@ export function timeseriesTemplate(): Template {
         stats.add(value)
         all.add(value)
       }
+      const { oldest, newest } = endsOf(list)
       series.offer(list.length, () => ({
         metric,
         ...labelsOf(record),
         points: list.length,
-        latest: rounded(newest(list).value),
+        latest: rounded(newest.value),
         ...roundedSummary(stats),
-        ...times(list),
+        from: oldest.time,
+        to: newest.time,
       }))
       findAnomalies(list, stats, (score, point) =>
         anomalies.offer(score, () => ({
@@ -142,15 +144,9 @@ function valueOf(raw: unknown): number | undefined {
 }
 
 /** APIs differ in their order: the newest point is the one with the latest time. */
-const isAscending = (points: readonly Point[]): boolean =>
-  (points[0]!.time ?? '') <= (points[points.length - 1]!.time ?? '')
-const newest = (points: readonly Point[]): Point => (isAscending(points) ? points[points.length - 1]! : points[0]!)
-const oldest = (points: readonly Point[]): Point => (isAscending(points) ? points[0]! : points[points.length - 1]!)
-
-function times(points: readonly Point[]): { from?: string; to?: string } {
-  const from = oldest(points).time
-  const to = newest(points).time
-  return { from, to }
+function endsOf(points: readonly Point[]): { readonly oldest: Point; readonly newest: Point } {
+  const [first, last] = [points[0]!, points[points.length - 1]!]
+  return (first.time ?? '') <= (last.time ?? '') ? { oldest: first, newest: last } : { oldest: last, newest: first }
 }
 
 function findAnomalies(

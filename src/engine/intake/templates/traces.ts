@@ -1,4 +1,4 @@
-import { Counter, NumberStats, exactPool, rounded, roundedSummary } from '../json/fields.ts'
+import { Counter, NumberStats, rounded, roundedSummary } from '../json/fields.ts'
 import { Largest, shortText, type Template, number, pick, text } from './template.ts'
 import { isRecord } from '../../../core/values.ts'
 
@@ -6,102 +6,64 @@ const SLOW_TRACE_MS = 1_000
 const MAX_TRACES = 10
 const MAX_SPANS = 10
 const TOP_OPERATIONS = 12
+const MAX_OPERATIONS = 2_000
 /** Traces held open at a time: spans of one trace may come far apart, and a list may hold millions. */
 const MAX_OPEN = 50_000
 
 interface Trace {
   readonly id: string
-  spans: number
-  error: boolean
-  message?: string
+  readonly spans: number
+  readonly error: boolean
+  readonly message?: string
   /** Duration and name of the root; of the longest span while no root was seen. */
-  durationMs: number
-  rooted: boolean
-  name: string
-  service: string
+  readonly durationMs: number
+  readonly rooted: boolean
+  readonly name: string
+  readonly service: string
 }
 
 /** Traces as lists of spans, in the forms of OTLP, Jaeger, Zipkin, Cloud Trace and plain summaries. */
 export function tracesTemplate(): Template {
-  let spans = 0
   let failed = 0
-  let unheld = 0
-  const pool = exactPool()
-  const traces = new Map<string, Trace>()
   const services = new Counter()
-  const operations = new Map<string, { stats: NumberStats; errors: number }>()
-  const durations = new NumberStats(pool)
+  const durations = new NumberStats()
   const slowest = new Largest<Record<string, unknown>>(MAX_SPANS)
   const failures = new Largest<Record<string, unknown>>(MAX_SPANS)
-
-  function take(span: SpanFacts): void {
-    spans++
-    services.add(span.service)
-    durations.add(span.durationMs)
-    if (span.error) failed++
-    const key = `${span.service}: ${shortText(span.name, 80)}`
-    let operation = operations.get(key)
-    if (operation === undefined && operations.size < 2_000)
-      operations.set(key, (operation = { stats: new NumberStats(pool), errors: 0 }))
-    operation?.stats.add(span.durationMs)
-    if (operation !== undefined && span.error) operation.errors++
-    slowest.offer(span.durationMs, () => facts(span))
-    if (span.error) failures.offer(span.durationMs, () => facts(span))
-    join(span)
-  }
-
-  function join(span: SpanFacts): void {
-    const trace = traces.get(span.trace)
-    const root = span.parent === undefined
-    if (trace === undefined) {
-      if (traces.size >= MAX_OPEN) {
-        unheld++
-        return
-      }
-      traces.set(span.trace, {
-        id: span.trace,
-        spans: 1,
-        error: span.error || span.traceFailed === true,
-        message: span.message,
-        durationMs: span.durationMs,
-        rooted: root,
-        name: span.name,
-        service: span.service,
-      })
-      return
-    }
-    trace.spans++
-    trace.error ||= span.error || span.traceFailed === true
-    if (span.message !== undefined) trace.message ??= span.message
-    if ((root && !trace.rooted) || (!trace.rooted && span.durationMs > trace.durationMs)) {
-      trace.rooted = root
-      trace.durationMs = span.durationMs
-      trace.name = span.name
-      trace.service = span.service
-    }
-  }
-
+  const traces = spansByTrace()
+  const operations = spansByOperation()
   return {
     name: 'traces',
     add(record) {
-      for (const span of spansOf(record)) take(span)
+      for (const span of spansOf(record)) {
+        services.add(span.service)
+        durations.add(span.durationMs)
+        slowest.offer(span.durationMs, () => facts(span))
+        if (span.error) {
+          failed++
+          failures.offer(span.durationMs, () => facts(span))
+        }
+        traces.add(span)
+        operations.add(span)
+      }
     },
     finish() {
-      const list = [...traces.values()]
-      const roots = new NumberStats(pool)
+      const { list, further } = traces
+      const roots = new NumberStats()
       const byService = new Counter()
-      for (const trace of list) {
+      for (const trace of list.values()) {
         roots.add(trace.durationMs)
         byService.add(trace.service)
       }
-      const errors = list.filter((trace) => trace.error)
-      const slow = list.filter((trace) => trace.durationMs > SLOW_TRACE_MS).sort((a, b) => b.durationMs - a.durationMs)
+      const errors = [...list.values()].filter((trace) => trace.error)
+      const slow = [...list.values()]
+        .filter((trace) => trace.durationMs > SLOW_TRACE_MS)
+        .sort((a, b) => b.durationMs - a.durationMs)
       return {
-        total_traces: list.length,
-        total_spans: spans,
-        spans_of_further_traces: unheld > 0 ? unheld : undefined,
+        total_traces: list.size,
+        total_spans: durations.count,
+        spans_of_further_traces: further() > 0 ? further() : undefined,
         by_service: byService.toObject(20),
-        by_status: { ok: list.length - errors.length, error: errors.length },
+        by_status: { ok: list.size - errors.length, error: errors.length },
         spans_by_service: services.toObject(20),
         failed_spans: failed,
         root_duration_ms: roundedSummary(roots),
@@ -110,23 +72,64 @@ export function tracesTemplate(): Template {
         slow_traces: slow.slice(0, MAX_TRACES).map(summary),
         failed_span_list: failures.values(),
         slowest_spans: slowest.values(),
-        operations: [...operations]
-          .sort((a, b) => b[1].stats.sum - a[1].stats.sum)
-          .slice(0, TOP_OPERATIONS)
-          .map(([operation, { stats, errors: failures }]) => {
-            const [p50, p95] = stats.percentiles([0.5, 0.95]) as [number, number]
-            return {
-              operation,
-              count: stats.count,
-              total_ms: rounded(stats.sum),
-              p50: rounded(p50),
-              p95: rounded(p95),
-              max: rounded(stats.max),
-              errors: failures > 0 ? failures : undefined,
-            }
-          }),
+        operations: operations.top(),
       }
     },
+  }
+}
+
+function spansByTrace() {
+  const list = new Map<string, Trace>()
+  let further = 0
+  return {
+    list,
+    further: () => further,
+    add(span: SpanFacts): void {
+      const known = list.get(span.trace)
+      if (known === undefined && list.size >= MAX_OPEN) return void further++
+      const isRoot = span.parent === undefined
+      const namedBy =
+        known === undefined || (!known.rooted && (isRoot || span.durationMs > known.durationMs)) ? span : undefined
+      list.set(span.trace, {
+        id: span.trace,
+        spans: (known?.spans ?? 0) + 1,
+        error: known?.error === true || span.error || span.traceFailed === true,
+        message: known?.message ?? span.message,
+        durationMs: (namedBy ?? known)!.durationMs,
+        rooted: namedBy === undefined ? known!.rooted : isRoot,
+        name: (namedBy ?? known)!.name,
+        service: (namedBy ?? known)!.service,
+      })
+    },
+  }
+}
+
+function spansByOperation() {
+  const operations = new Map<string, { stats: NumberStats; errors: number }>()
+  return {
+    add({ service, name, durationMs, error }: SpanFacts): void {
+      const key = `${service}: ${shortText(name, 80)}`
+      const found = operations.get(key) ?? { stats: new NumberStats(), errors: 0 }
+      if (operations.size < MAX_OPERATIONS) operations.set(key, found)
+      found.stats.add(durationMs)
+      if (error) found.errors++
+    },
+    top: () =>
+      [...operations]
+        .sort((a, b) => b[1].stats.sum - a[1].stats.sum)
+        .slice(0, TOP_OPERATIONS)
+        .map(([operation, { stats, errors }]) => {
+          const [p50, p95] = stats.percentiles([0.5, 0.95]) as [number, number]
+          return {
+            operation,
+            count: stats.count,
+            total_ms: rounded(stats.sum),
+            p50: rounded(p50),
+            p95: rounded(p95),
+            max: rounded(stats.max),
+            errors: errors > 0 ? errors : undefined,
+          }
+        }),
   }
 }
 
@@ -149,13 +152,12 @@ const facts = (span: SpanFacts): Record<string, unknown> => ({
 })
 
 /** One span, whatever tracer wrote it. Times in milliseconds. */
-export interface SpanFacts {
+interface SpanFacts {
   readonly trace: string
   readonly id: string
   readonly parent?: string
   readonly service: string
   readonly name: string
-  readonly start?: number
   readonly durationMs: number
   readonly error: boolean
   readonly message?: string
@@ -218,14 +220,12 @@ function spanOf(
   const tags = { ...attributes(span['tags']), ...attributes(span['attributes']), ...attributes(span['labels']) }
   const parent = parentOf(span)
   const failure = failureOf(span, tags)
-  const start = startOf(span)
   return {
     trace: text(pick(span, 'traceID', 'traceId', 'trace_id')) ?? trace ?? 'unknown',
     id: id ?? '',
     parent: parent !== undefined && parent !== '' && parent !== '0' ? parent : undefined,
     service: serviceOf(span, tags) ?? service ?? 'unknown',
     name: text(pick(span, 'operationName', 'name', 'operation', 'displayName')) ?? 'unnamed',
-    start,
     durationMs: duration ?? 0,
     error: failure.error,
     message: failure.message,
@@ -268,18 +268,8 @@ function durationOf(span: Record<string, unknown>): number | undefined {
   return Number.isNaN(from) || Number.isNaN(to) ? undefined : to - from
 }
 
-function startOf(span: Record<string, unknown>): number | undefined {
-  const unix = nanos(span['startTimeUnixNano'])
-  if (unix !== undefined) return Number(unix / 1000n) / 1_000
-  const micros = number(pick(span, 'startTime', 'timestamp'))
-  if (micros !== undefined) return micros / 1_000
-  const parsed = Date.parse(text(pick(span, 'startTime', 'start_time')) ?? '')
-  return Number.isNaN(parsed) ? undefined : parsed
-}
-
 /** Nanoseconds since 1970 do not fit a double. */
 function nanos(value: unknown): bigint | undefined {
-  if (typeof value === 'number' && Number.isSafeInteger(Math.trunc(value))) return BigInt(Math.trunc(value))
   if (typeof value === 'number' && Number.isFinite(value)) return BigInt(Math.trunc(value))
   return typeof value === 'string' && /^\d{1,30}$/.test(value) ? BigInt(value) : undefined
 }

@@ -11,9 +11,16 @@ interface Row {
 const MAX_ROWS = 4_000
 const MAX_COLUMNS = 200
 
-/** Rows of a delimited file: header, whole rows from both ends, and statistics of every column over all rows. */
-export function csvView(input: ViewInput): BodyView | undefined {
-  const { text, from, kind, format, clean } = input
+/** What one pass over the rows found. */
+interface Table {
+  readonly header: Row | undefined
+  readonly rows: number
+  /** The first and the last rows. */
+  readonly ends: readonly Row[]
+  readonly fields: Fields
+}
+
+function readTable({ text, from, kind, format }: ViewInput): Table {
   const delimiter = kind === 'tsv' ? '\t' : format === 'semicolon' ? ';' : ','
   const hasHeader = format !== 'no-header'
   const fields = new Fields()
@@ -23,8 +30,8 @@ export function csvView(input: ViewInput): BodyView | undefined {
   let names: readonly string[] = []
   let rows = 0
   eachRow(text, from, (row) => {
+    const cells = cellsOf(text.slice(row.start, row.end), delimiter)
     if (names.length === 0) {
-      const cells = cellsOf(text.slice(row.start, row.end), delimiter)
       names = (hasHeader ? cells : cells.map((_, i) => `column_${i + 1}`)).slice(0, MAX_COLUMNS)
       if (hasHeader) {
         header = row
@@ -34,15 +41,22 @@ export function csvView(input: ViewInput): BodyView | undefined {
     if (first.length < MAX_ROWS) first.push(row)
     else last[rows % MAX_ROWS] = row
     rows++
-    fields.addRow(names, valuesOf(cellsOf(text.slice(row.start, row.end), delimiter)))
+    fields.add(Object.fromEntries(names.map((name, i) => [name, valueOf(cells[i] ?? '')])))
   })
+  return { header, rows, ends: [...first, ...last.toSorted((a, b) => a.start - b.start)], fields }
+}
+
+/** Rows of a delimited file: header, whole rows from both ends, and statistics of every column over all rows. */
+export function csvView(input: ViewInput): BodyView | undefined {
+  const { text, from, clean } = input
+  const { header, rows, ends, fields } = readTable(input)
   if (rows === 0) return undefined
-  const ends = [...first, ...last.toSorted((a, b) => a.start - b.start)]
   const report = fields
     .report()
     .map(({ path, text: description }) => `${path}: ${description}`.replaceAll('\n', ' '))
     .map(clean)
   const preamble = text.slice(0, from).trimEnd()
+  const notes = [...(preamble === '' ? [] : clean(preamble).split('\n')), ...report]
   const piece = ({ start, end }: Row): string => clean(text.slice(start, end))
 
   return {
@@ -52,7 +66,6 @@ export function csvView(input: ViewInput): BodyView | undefined {
     items: rows,
     render(chars) {
       const top = header === undefined || chars <= 0 ? '' : piece(header)
-      const notes = [...(preamble === '' ? [] : clean(preamble).split('\n')), ...report]
       const room = Math.floor(Math.max(0, chars - top.length) * 0.4)
       // Every column a little rather than the first ones in full.
       const widest = Math.max(48, Math.floor(room / Math.max(1, notes.length)) - 3)
@@ -60,36 +73,33 @@ export function csvView(input: ViewInput): BodyView | undefined {
         notes.map((line) => `# ${line.length > widest ? `${cutHead(line, widest)}…` : line}`),
         room,
       )
-      let left = chars - top.length - stats.length
-      const take = (list: readonly Row[], room: number): number => {
-        let used = 0
-        let count = 0
-        for (const { start, end } of list) {
-          if (used + end - start + 1 > room) break
-          used += end - start + 1
-          count++
-        }
-        left -= used
-        return count
-      }
-      const heads = take(ends, left * 0.65)
-      const rest = ends.slice(heads)
-      const tails = take(rest.toReversed(), left)
-      const shown = [...ends.slice(0, heads), ...rest.slice(rest.length - tails)]
+      const left = chars - top.length - stats.length
+      const head = rowsWithin(ends, left * 0.65)
+      const rest = ends.slice(head.length)
+      const tail = rowsWithin(rest.toReversed(), left - lengthOf(head)).reverse()
       const ranges = [
-        heads > 0 ? `1-${grouped(heads)}` : '',
-        tails > 0 ? `${grouped(rows - tails + 1)}-${grouped(rows)}` : '',
+        head.length > 0 ? `1-${grouped(head.length)}` : '',
+        tail.length > 0 ? `${grouped(rows - tail.length + 1)}-${grouped(rows)}` : '',
       ].filter((range) => range !== '')
+      const items = head.length + tail.length
       return {
         preface: stats !== '' ? stats : undefined,
-        body: [top, ...shown.map(piece)].filter((line) => line !== '').join('\n'),
+        body: [top, ...[...head, ...tail].map(piece)].filter((line) => line !== '').join('\n'),
         holds: `${stats === '' ? '' : 'column statistics, '}header${ranges.length === 0 ? '' : `, rows ${ranges.join(' and ')}`} of ${grouped(rows)}`,
-        leftOut: `${grouped(rows - heads - tails)} of ${counted(rows, 'row')}`,
-        items: heads + tails,
-        lines: heads + tails + 1,
+        leftOut: `${grouped(rows - items)} of ${counted(rows, 'row')}`,
+        items,
+        lines: items + 1,
       }
     },
   }
+}
+
+const lengthOf = (rows: readonly Row[]): number => rows.reduce((sum, { start, end }) => sum + end - start + 1, 0)
+
+function rowsWithin(rows: readonly Row[], room: number): Row[] {
+  let used = 0
+  const beyond = rows.findIndex(({ start, end }) => (used += end - start + 1) > room)
+  return rows.slice(0, beyond < 0 ? undefined : beyond)
 }
 
 /** Records, not lines: a quoted cell may hold line breaks. */
@@ -154,12 +164,5 @@ export function cellsOf(row: string, delimiter: string): string[] {
 
 const NUMBER = /^-?(?:\d+|\d*\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** Cells as values: empty is missing, numbers are numbers. */
-const valuesOf = (cells: readonly string[]): unknown[] =>
-  cells.map((cell) => (cell === '' ? null : isNumeric(cell) ? Number(cell) : cell))
-
-/** A look at the first character spares most words the expression. */
-function isNumeric(cell: string): boolean {
-  const code = cell.charCodeAt(0)
-  return ((code >= 48 && code <= 57) || code === 45 || code === 46) && NUMBER.test(cell)
-}
+/** A cell as a value: empty is missing, numbers are numbers. */
+const valueOf = (cell: string): unknown => (cell === '' ? null : NUMBER.test(cell) ? Number(cell) : cell)

@@ -7,6 +7,7 @@ import { TEMPLATES, type TemplateName } from '../templates/index.ts'
 import { counted, cutHead, grouped } from '../text.ts'
 import type { ContentKind, BodyView, RenderedBody, ViewInput } from '../types.ts'
 import { withinRoom } from './text.ts'
+import { isRecord, textOf } from '../../../core/values.ts'
 
 const TEMPLATE_OF: Partial<Record<ContentKind, TemplateName>> = {
   metrics: 'metrics',
@@ -41,7 +42,6 @@ export function jsonLinesView(input: ViewInput): BodyView | undefined {
 function objectView(input: ViewInput, { root, items }: JsonFound): BodyView {
   const { text, clean } = input
   const scalar = !isObjectAt(text, root.start)
-  const outlines: JsonOptions['outlines'] = new Map()
   return {
     syntax: 'json',
     mode: 'structured-sample',
@@ -49,7 +49,7 @@ function objectView(input: ViewInput, { root, items }: JsonFound): BodyView {
     render(chars) {
       const before = beforeIt(input, chars)
       const head = before === undefined ? '' : `"${BEFORE}":${before}`
-      const view = renderJson(text, root.start, chars - head.length, { outlines })
+      const view = renderJson(text, root.start, chars - head.length)
       const inner = view === undefined ? '' : scalar ? `"value":${view.text}` : view.text.slice(1, -1)
       const body = clean(`{${[head, inner].filter((part) => part !== '').join(',')}}`)
       return {
@@ -89,7 +89,7 @@ function recordsView(
   let count = 0
   const valid = each((value, start, end, index, key) => {
     count++
-    const span: RecordSpan = key === undefined ? { start, end, index } : { start, end, index, key }
+    const span: RecordSpan = { start, end, index, key }
     if (first.length < MAX_SPANS) first.push(span)
     else last[index % MAX_SPANS] = span
     if (value === undefined) return
@@ -103,7 +103,6 @@ function recordsView(
   const summary = template === undefined ? undefined : JSON.stringify(template.finish())
   const report = template === undefined ? fields.report() : []
   const options: JsonOptions = {
-    outlines: new Map(),
     dull: new Set(report.filter((field) => field.constant).map((field) => field.path)),
   }
 
@@ -265,29 +264,14 @@ function envelope(text: string, list: RecordList, room: number): string | undefi
   return pieces.length === 0 ? undefined : `{${pieces.join(',')}}`
 }
 
-const TROUBLE_KEYS = [
-  'severity',
-  'level',
-  'status',
-  'state',
-  'phase',
-  'result',
-  'outcome',
-  'conclusion',
-  'type',
-  'reason',
-]
+const TROUBLE_KEYS = 'severity level status state phase result outcome conclusion type reason'.split(' ')
 const TROUBLE =
   /^(?:error|err|fatal|critical|fail(?:ed|ure|ing)?|crash\w*|panic|emergency|alert|warning|unhealthy|denied|rejected|timeout|5\d\d)$/i
 
 /** A record that says of itself that something is wrong. */
 function isTroubled(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const record = value as Record<string, unknown>
-  const error = record['error']
+  if (!isRecord(value)) return false
+  const error = value['error']
   if (error !== undefined && error !== null && error !== false && error !== '') return true
-  return TROUBLE_KEYS.some((key) => {
-    const field = record[key]
-    return typeof field === 'string' && TROUBLE.test(field)
-  })
+  return TROUBLE_KEYS.some((key) => TROUBLE.test(textOf(value[key])))
 }

@@ -41,26 +41,9 @@ function mainPart(html: string): string {
 }
 
 const SKIPPED = new Set(['script', 'style', 'noscript', 'svg', 'head', 'template', 'iframe', 'nav', 'footer'])
-const BREAKS = new Set([
-  'p',
-  'div',
-  'br',
-  'tr',
-  'table',
-  'ul',
-  'ol',
-  'section',
-  'article',
-  'header',
-  'blockquote',
-  'pre',
-  'hr',
-  'form',
-  'dl',
-  'dt',
-  'dd',
-  'figure',
-])
+const BREAKS = new Set(
+  'p div br tr table ul ol section article header blockquote pre hr form dl dt dd figure'.split(' '),
+)
 
 const MAX_PIECES = 20_000
 
@@ -165,7 +148,7 @@ const tidy = (text: string): string =>
 const NAME = /<([A-Za-z_][\w:.-]{0,100})/y
 const MAX_OUTLINE = 25
 
-/** XML: which elements there are, nmap's and JUnit's own facts, then the text with one element per line. */
+/** XML: which elements there are, nmap's own facts, then the text with one element per line. */
 export function xmlView(input: ViewInput): BodyView {
   const { text, from, format } = input
   const elements = elementsOf(text, from)
@@ -175,7 +158,6 @@ export function xmlView(input: ViewInput): BodyView {
   const broken = longLines ? text.slice(from).replaceAll('><', '>\n<') : text.slice(from)
   const facts = [
     ...(format === 'nmap' ? nmapFacts(text, from) : []),
-    ...(format === 'junit' ? junitFacts(text, from) : []),
     `${counted(elements.total, 'element')}: ${elements.names
       .top(MAX_OUTLINE)
       .map(([name, count]) => `${name} ${grouped(count)}`)
@@ -218,10 +200,9 @@ function nmapFacts(text: string, from: number): string[] {
   const command = attribute(text.slice(from, from + 4_000), 'args')
   if (command !== undefined) out.push(`nmap: ${command}`)
   const addresses = [...tags(text, from, 'address', 2_000)]
-  const ports = [...tags(text, from, 'port', 5_000)]
   const states = new Counter()
   const services: string[] = []
-  for (const { tag, at } of ports) {
+  for (const { tag, at } of tags(text, from, 'port', 5_000)) {
     const block = text.slice(at, Math.min(text.length, at + 2_000))
     const state = attribute(/<state\b[^>]{0,500}>/.exec(block)?.[0] ?? '', 'state') ?? 'unknown'
     states.add(state)
@@ -236,35 +217,10 @@ function nmapFacts(text: string, from: number): string[] {
     )
   }
   const hosts = new Set(addresses.map(({ tag }) => attribute(tag, 'addr')))
-  out.push(
-    `${counted(hosts.size, 'address')}, ports: ${
-      states
-        .top()
-        .map(([state, count]) => `${state} ${count}`)
-        .join(', ') || 'none'
-    }`,
-    ...services,
-  )
+  const ports = states.top().map(([state, count]) => `${state} ${count}`)
+  out.push(`${counted(hosts.size, 'address')}, ports: ${ports.join(', ') || 'none'}`, ...services)
   const vulnerabilities = new Set(text.slice(from, from + 20_000_000).match(/\bCVE-\d{4}-\d{4,7}\b/g) ?? [])
   if (vulnerabilities.size > 0)
     out.push(`${counted(vulnerabilities.size, 'CVE id')}: ${[...vulnerabilities].slice(0, 20).join(' ')}`)
   return out
-}
-
-function junitFacts(text: string, from: number): string[] {
-  let tests = 0
-  let failures = 0
-  for (const { tag } of tags(text, from, 'testsuite', 5_000)) {
-    tests += Number(attribute(tag, 'tests') ?? 0)
-    failures += Number(attribute(tag, 'failures') ?? 0) + Number(attribute(tag, 'errors') ?? 0)
-  }
-  const failed: string[] = []
-  for (const { at } of tags(text, from, 'failure', 20)) {
-    const before = text.lastIndexOf('<testcase', at)
-    const tag = text.slice(before, Math.min(at, before + 1_000))
-    failed.push(
-      `  ${attribute(tag, 'classname') ?? ''} ${attribute(tag, 'name') ?? ''}: ${attribute(text.slice(at, at + 1_000), 'message') ?? ''}`,
-    )
-  }
-  return [`${counted(tests, 'test')}, ${counted(failures, 'failure')}`, ...failed]
 }
