@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
 import { createPrefixes } from '../../src/util/prefix-memo.ts'
-import { createRecentBodies, weightOf } from '../../src/engine/memo/recent-bodies.ts'
+import { createRecentBodies, weightOf } from '../../src/engine/memo/memo.ts'
 import { codecs } from '../../src/formats/registry.ts'
 
 const chat = codecs.get('openai-chat')!

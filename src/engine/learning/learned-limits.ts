@@ -1,3 +1,4 @@
+import { parsedJson } from '../../core/values.ts'
 import { SYSTEM_TENANT } from '../../core/handles.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 import type { LearnedLimit } from '../../core/target.ts'
@@ -14,9 +15,12 @@ export interface LearnedPlace {
 /** How it was learned: a refusal named the number, or counts stood still while requests grew. */
 export type LearnedFrom = 'refusal' | 'silent-truncation'
 
-interface LearnedEntry extends LearnedPlace, LearnedLimit {
+interface Lesson extends Omit<LearnedPlace, 'tenant'>, LearnedLimit {
   readonly from: LearnedFrom
   readonly at: number
+}
+
+interface LearnedEntry extends LearnedPlace, Lesson {
   /** It is forgotten then, and the next large request finds out again. */
   readonly until: number
 }
@@ -63,13 +67,6 @@ const MOST_LESSONS = 200
 const TENANTS_KEY = 'learned-limits-tenants'
 const KEY = 'learned-limits'
 
-interface Lesson extends LearnedLimit {
-  readonly endpoint: string
-  readonly model: string
-  readonly from: LearnedFrom
-  readonly at: number
-}
-
 export function learnedLimits(
   store: Pick<SessionStore, 'getValue' | 'setValue'>,
   clock: Clock,
@@ -80,29 +77,17 @@ export function learnedLimits(
   const largest = new BoundedMap<string, Required<AcceptedPrompt>>(MOST_TENANTS)
   const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? ttlMs : inferredTtlMs)
 
-  function remember(tenant: string, lessons: readonly Lesson[]): void {
-    known.set(tenant, { lessons, readAt: clock.now() })
-  }
-
-  const standing = (lessons: readonly Lesson[]): readonly Lesson[] =>
-    lessons.length === 0 ? lessons : lessons.filter((lesson) => clock.now() <= endOf(lesson))
-
-  /** Undefined when they have to be read. */
-  function freshLessons(tenant: string): readonly Lesson[] | undefined {
-    const found = known.get(tenant)
-    return found === undefined || clock.now() - found.readAt >= freshMs ? undefined : standing(found.lessons)
-  }
-
   async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
-    const fresh = freshLessons(tenant)
-    if (fresh !== undefined) return fresh
-    const lessons = readLessons(await store.getValue(tenant, KEY))
-    remember(tenant, lessons)
-    return standing(lessons)
+    let found = known.get(tenant)
+    if (found === undefined || clock.now() - found.readAt >= freshMs) {
+      found = { lessons: readLessons(await store.getValue(tenant, KEY)), readAt: clock.now() }
+      known.set(tenant, found)
+    }
+    return found.lessons.filter((lesson) => clock.now() <= endOf(lesson))
   }
 
   async function keep(tenant: string, lessons: readonly Lesson[]): Promise<void> {
-    remember(tenant, lessons)
+    known.set(tenant, { lessons, readAt: clock.now() })
     await store.setValue(tenant, KEY, JSON.stringify(lessons))
   }
 
@@ -111,51 +96,42 @@ export function learnedLimits(
     return text === undefined ? [] : (JSON.parse(text) as string[])
   }
 
-  async function noteTenant(tenant: string): Promise<void> {
-    const all = await tenants()
-    if (!all.includes(tenant))
-      await store.setValue(SYSTEM_TENANT, TENANTS_KEY, JSON.stringify([...all.slice(-MOST_TENANTS + 1), tenant]))
-  }
-
   const wanted = async ({ tenant }: Partial<LearnedPlace>): Promise<readonly string[]> =>
     tenant === undefined ? tenants() : [tenant]
 
   return {
-    async of({ tenant, endpoint, model }) {
-      const lessons = freshLessons(tenant) ?? (await lessonsOf(tenant))
-      const found = lessons.find((lesson) => lesson.endpoint === endpoint && lesson.model === model)
-      return found === undefined ? undefined : limitIn(found)
+    async of({ tenant, ...place }) {
+      const found = (await lessonsOf(tenant)).find((lesson) => matches(lesson, place))
+      return found && { window: found.window, bodyBytes: found.bodyBytes }
     },
-    async learn(place, limit, from) {
-      const { tenant, endpoint, model } = place
-      const before = largest.get(keyOf(place))
+    async learn({ tenant, endpoint, model }, limit, from) {
+      const before = largest.get(keyOf({ tenant, endpoint, model }))
       const { window, bodyBytes } = limit
       if (window !== undefined && window < Math.max(LEAST_WINDOW, before?.tokens ?? 0)) return false
       if (bodyBytes !== undefined && bodyBytes < Math.max(LEAST_BYTES, before?.bytes ?? 0)) return false
       const lessons = await lessonsOf(tenant)
-      const isSame = (lesson: Lesson): boolean => lesson.endpoint === endpoint && lesson.model === model
+      const isSame = (lesson: Lesson): boolean => matches(lesson, { endpoint, model })
       const lesson: Lesson = { ...lessons.find(isSame), ...limit, endpoint, model, from, at: clock.now() }
       await keep(tenant, [...lessons.filter((one) => !isSame(one)), lesson].slice(-MOST_LESSONS))
-      await noteTenant(tenant)
+      const all = await tenants()
+      if (!all.includes(tenant))
+        await store.setValue(SYSTEM_TENANT, TENANTS_KEY, JSON.stringify([...all.slice(-MOST_TENANTS + 1), tenant]))
       return true
     },
     async accepted(place, { tokens = 0, bytes = 0 }) {
-      const { tenant, endpoint, model } = place
+      const { tenant, ...where } = place
       const key = keyOf(place)
       const before = largest.get(key) ?? { tokens: 0, bytes: 0 }
       if (tokens <= before.tokens && bytes <= before.bytes) return
       const most = { tokens: Math.max(tokens, before.tokens), bytes: Math.max(bytes, before.bytes) }
       largest.set(key, most)
-      const lessons = freshLessons(tenant) ?? (await lessonsOf(tenant))
-      const isRefuted = (lesson: Lesson): boolean =>
-        lesson.endpoint === endpoint &&
-        lesson.model === model &&
-        (most.tokens > (lesson.window ?? Infinity) || most.bytes > (lesson.bodyBytes ?? Infinity))
-      if (lessons.some(isRefuted))
-        await keep(
-          tenant,
-          lessons.filter((lesson) => !isRefuted(lesson)),
-        )
+      const lessons = await lessonsOf(tenant)
+      const left = lessons.filter(
+        (lesson) =>
+          !matches(lesson, where) ||
+          (most.tokens <= (lesson.window ?? Infinity) && most.bytes <= (lesson.bodyBytes ?? Infinity)),
+      )
+      if (left.length < lessons.length) await keep(tenant, left)
     },
     async list(filter = {}) {
       const entries: LearnedEntry[] = []
@@ -181,21 +157,11 @@ export function learnedLimits(
 
 const keyOf = ({ tenant, endpoint, model }: LearnedPlace): string => jointKey(tenant, jointKey(endpoint, model))
 
-const limitIn = ({ window, bodyBytes }: Lesson): LearnedLimit => ({
-  ...(window !== undefined && { window }),
-  ...(bodyBytes !== undefined && { bodyBytes }),
-})
-
 const matches = (lesson: Lesson, { endpoint, model }: Partial<LearnedPlace>): boolean =>
   (endpoint === undefined || lesson.endpoint === endpoint) && (model === undefined || lesson.model === model)
 
 /** What cannot be read was never learned. */
-function readLessons(text: string | undefined): readonly Lesson[] {
-  if (text === undefined) return []
-  try {
-    const lessons: unknown = JSON.parse(text)
-    return Array.isArray(lessons) ? (lessons as Lesson[]) : []
-  } catch {
-    return []
-  }
+function readLessons(text = ''): readonly Lesson[] {
+  const lessons = parsedJson(text)
+  return Array.isArray(lessons) ? (lessons as Lesson[]) : []
 }

@@ -38,22 +38,17 @@ const PLAUSIBLE = [1_024, 100_000_000] as const
  * A window is learned only from the number that the refusal names, and only where our own count was above it too: else the refusal is about
  * something that we cannot see, or about how we count. The conversation at hand is made smaller in any case that can help.
  */
-export function lessonOf(refusal: SizeRefusal, sent: RefusedRequest): Lesson {
-  return refusal.kind === 'body-size' ? lessonInBytes(refusal, sent) : lessonInTokens(refusal, sent)
-}
-
-function lessonInBytes({ limit }: SizeRefusal, { bytes }: RefusedRequest): Lesson {
-  if (limit === undefined || limit >= bytes) return { retry: { bodyBytes: Math.floor(bytes * GUESS_BYTES) } }
-  return { learned: { bodyBytes: limit }, retry: { bodyBytes: limit } }
-}
-
-function lessonInTokens({ limit, input }: SizeRefusal, sent: RefusedRequest): Lesson {
-  const { tokens, outputReserve, isWhole = true } = sent
+export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedRequest): Lesson {
+  const { tokens, outputReserve, bytes, isWhole = true } = sent
+  if (kind === 'body-size') {
+    const learned = limit === undefined || limit >= bytes ? undefined : { bodyBytes: limit }
+    return { learned, retry: learned ?? { bodyBytes: Math.floor(bytes * GUESS_BYTES) } }
+  }
   const isNamed = limit !== undefined && limit >= PLAUSIBLE[0] && limit <= PLAUSIBLE[1]
-  const retry = retryWindow(isNamed ? limit : undefined, input, sent)
+  const window = retryWindow(isNamed ? limit : undefined, input, sent)
   return {
-    ...(isNamed && isWhole && tokens + outputReserve > limit && { learned: { window: limit } }),
-    ...(retry !== undefined && { retry: { window: retry } }),
+    learned: isNamed && isWhole && tokens + outputReserve > limit ? { window: limit } : undefined,
+    retry: window === undefined ? undefined : { window },
   }
 }
 
@@ -76,11 +71,13 @@ function windowFor(promptTokens: number, outputReserve: number): number {
 
 /** The target for one conversation that was refused: that holds over a window that was set, and over what others were taught. */
 export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
-  const { learned = {}, heldWithin = Infinity } = target
-  const lowestBytes = Math.min(bodyBytes ?? Infinity, learned.bodyBytes ?? Infinity)
+  const { learned, heldWithin } = target
   return {
     ...target,
-    ...(window !== undefined && { heldWithin: Math.min(window, heldWithin) }),
-    learned: { ...learned, ...(lowestBytes < Infinity && { bodyBytes: lowestBytes }) },
+    heldWithin: lesser(window, heldWithin),
+    learned: { ...learned, bodyBytes: lesser(bodyBytes, learned?.bodyBytes) },
   }
 }
+
+const lesser = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)

@@ -4,11 +4,10 @@ import { isChained } from '../../core/count.ts'
 import type { Limit, Verdict } from '../../core/target.ts'
 import { withNewHead } from '../epoch/bound-thinking.ts'
 import type { PrepareContext, View, Permission, Standing, Permitted, Reduced } from './context.ts'
-import { anchorFor, occupancyOf, textTokensOf } from './counting.ts'
-import { isOver, isCertainlyOver } from './limits.ts'
+import { anchorFor, occupancyOf, textTokensOf, isOver, isCertainlyOver } from './counting.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
-import { passBudgetGate } from '../spending/budget-gate.ts'
+import { passBudgetGate } from '../spending/calls.ts'
 import { tooLarge } from './outgoing.ts'
 
 /** Whether it fits and can be paid for; a policy's closing turn takes the place of what does not fit. */

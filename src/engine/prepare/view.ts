@@ -6,8 +6,7 @@ import { noteHighWater } from '../epoch/needs-epoch.ts'
 import { highWater } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
-import { anchorFor, countAhead, loadsOf } from './counting.ts'
-import { limitsOf, lowerOutput } from './limits.ts'
+import { anchorFor, countAhead, loadsOf, limitsOf, lowerOutput } from './counting.ts'
 import { standingPlan } from './standing.ts'
 
 /** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */

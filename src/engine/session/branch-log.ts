@@ -20,7 +20,7 @@ import {
   type CalibrationState,
   type Ledger,
 } from '../../meter/index.ts'
-import { cutEvidence, type CountedPrompt, teach, type Measured } from '../learning/teach.ts'
+import { cutEvidence, type CountedPrompt, teach, type Measured } from '../learning/calibrations.ts'
 import type { EngineDeps } from '../deps.ts'
 
 /** What a session's log says, as one agent of it reads it. */

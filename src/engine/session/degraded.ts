@@ -5,7 +5,7 @@ import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
 import type { Branch } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
-import { appendTo } from './restore.ts'
+import { appendTo } from './log.ts'
 
 /** The engine's parts with a store that may go away at any call. */
 export interface TolerantDeps {

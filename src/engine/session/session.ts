@@ -16,7 +16,7 @@ import {
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope.ts'
 import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
-import { appendTo, catchUp, seedCalibration } from './restore.ts'
+import { appendTo, catchUp, seedCalibration } from './log.ts'
 import { seenItems, type SeenItem, statusOf, type SessionStatus } from './status.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
 import {

@@ -1,9 +1,16 @@
-import type { Handle } from '../../core/handles.ts'
-import type { Epoch } from '../../core/records.ts'
+import { handlesIn, type Handle } from '../../core/handles.ts'
+import type { LogRecord, Epoch } from '../../core/records.ts'
 import type { Branch } from '../session/branch.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { Standing } from '../prepare/context.ts'
+
+/** Handles in the fields that are ours to fill: one in a client's text is no promise of this store. */
+export function handlesOfRecord(record: LogRecord): readonly Handle[] {
+  if ('handle' in record) return handlesIn(record.handle ?? '')
+  if (record.type !== 'epoch') return []
+  return handlesIn(record.edits.map((edit) => ('handle' in edit ? (edit.handle ?? '') : '')).join(' '))
+}
 
 /** Looking through a store costs more than a few artifacts too many. */
 const LEAST_WRITES = 10

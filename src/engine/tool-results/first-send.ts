@@ -24,7 +24,7 @@ import {
 } from './tool-budget.ts'
 import { wasSent } from '../session/branch.ts'
 import { storedText } from '../epoch/cascade/draft.ts'
-import { storeTexts } from '../session/archive.ts'
+import { storeTexts } from '../session/log.ts'
 import { keepAlive } from '../store-admin/retention.ts'
 
 /** Shortens new results that are too large. Their exact bytes are stored before any view mentions them. */
