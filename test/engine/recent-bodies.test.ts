@@ -109,7 +109,7 @@ describe('recent bodies', () => {
 
   it('holds no more than it was told to', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies(createPrefixes(), { bytes: 2 * weightOf(bodyOf(6), 6), least: 0 })
+    const bodies = createRecentBodies(createPrefixes(), { bytes: 2 * weightOf(bodyOf(6), 6) })
     for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined, undefined, undefined])
     const many = createRecentBodies(createPrefixes(), { perOwner: 2 })

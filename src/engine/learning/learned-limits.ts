@@ -1,9 +1,10 @@
 import { parsedJson } from '../../core/values.ts'
 import { SYSTEM_TENANT } from '../../core/handles.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
-import type { LearnedLimit } from '../../core/target.ts'
+import type { LearnedLimit, Target } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
+import { MOST_OF_WINDOW } from '../../meter/index.ts'
 
 /** Where something was learned, and by whom: two customers of one provider may have different windows. */
 export interface LearnedPlace {
@@ -48,15 +49,12 @@ export interface LearnedLimits {
   forget(filter?: Partial<LearnedPlace>): Promise<number>
 }
 
-interface LearnedLimitsOptions {
-  /** A lesson is forgotten after this long: servers are restarted with larger windows. @default 24 hours */
-  readonly ttlMs?: number
-  /** The same for one that was only inferred. @default 6 hours */
-  readonly inferredTtlMs?: number
-  /** How long a look into the store holds; another process may have learned or forgotten meanwhile. @default 30 seconds */
-  readonly freshMs?: number
-}
-
+/** A lesson is forgotten after this long: servers are restarted with larger windows. */
+const TTL_MS = 24 * 3_600_000
+/** The same for one that was only inferred. */
+const INFERRED_TTL_MS = 6 * 3_600_000
+/** How long a look into the store holds; another process may have learned or forgotten meanwhile. */
+const FRESH_MS = 30_000
 /** Smaller numbers are no window of any server, and no limit of bytes. */
 const LEAST_WINDOW = 1_024
 const LEAST_BYTES = 16_384
@@ -67,19 +65,14 @@ const MOST_LESSONS = 200
 const TENANTS_KEY = 'learned-limits-tenants'
 const KEY = 'learned-limits'
 
-export function learnedLimits(
-  store: Pick<SessionStore, 'getValue' | 'setValue'>,
-  clock: Clock,
-  options: LearnedLimitsOptions = {},
-): LearnedLimits {
-  const { ttlMs = 24 * 3_600_000, inferredTtlMs = 6 * 3_600_000, freshMs = 30_000 } = options
+export function learnedLimits(store: Pick<SessionStore, 'getValue' | 'setValue'>, clock: Clock): LearnedLimits {
   const known = new BoundedMap<string, { readonly lessons: readonly Lesson[]; readonly readAt: number }>(MOST_TENANTS)
   const largest = new BoundedMap<string, Required<AcceptedPrompt>>(MOST_TENANTS)
-  const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? ttlMs : inferredTtlMs)
+  const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? TTL_MS : INFERRED_TTL_MS)
 
   async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
     let found = known.get(tenant)
-    if (found === undefined || clock.now() - found.readAt >= freshMs) {
+    if (found === undefined || clock.now() - found.readAt >= FRESH_MS) {
       found = { lessons: readLessons(await store.getValue(tenant, KEY)), readAt: clock.now() }
       known.set(tenant, found)
     }
@@ -165,3 +158,84 @@ function readLessons(text = ''): readonly Lesson[] {
   const lessons = parsedJson(text)
   return Array.isArray(lessons) ? (lessons as Lesson[]) : []
 }
+
+/** What a provider said when it refused a request for its size. */
+export interface SizeRefusal {
+  readonly kind: 'overflow' | 'body-size'
+  /** What fits, where the refusal names it: tokens of the window, or bytes. */
+  readonly limit?: number
+  /** Prompt tokens as the provider counted them. */
+  readonly input?: number
+}
+
+/** What we had thought of the request that was refused. */
+interface RefusedRequest {
+  /** Upper bound of its tokens. */
+  readonly tokens: number
+  readonly outputReserve: number
+  readonly bytes: number
+  /** Everything that the provider counts stands in it. @default true */
+  readonly isWhole?: boolean
+}
+
+interface RefusalLesson {
+  /** What the refusal itself says about this endpoint, for everybody; absent where it may be about something else. */
+  readonly learned?: LearnedLimit
+  /** What this one conversation is kept within from now on; absent where a smaller history would not help. */
+  readonly retry?: LearnedLimit
+}
+
+/** A refusal without numbers only says "less than this"; this share of it is tried next. */
+const GUESS = 0.75
+/** Bytes are mostly pictures and long results: a smaller step would often fail again. */
+const GUESS_BYTES = 0.5
+/** Windows outside are typing errors, or made-up numbers. */
+const PLAUSIBLE = [1_024, 100_000_000] as const
+
+/**
+ * A window is learned only from the number that the refusal names, and only where our own count was above it too: else the refusal is about
+ * something that we cannot see, or about how we count. The conversation at hand is made smaller in any case that can help.
+ */
+export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
+  const { tokens, outputReserve, bytes, isWhole = true } = sent
+  if (kind === 'body-size') {
+    const learned = limit === undefined || limit >= bytes ? undefined : { bodyBytes: limit }
+    return { learned, retry: learned ?? { bodyBytes: Math.floor(bytes * GUESS_BYTES) } }
+  }
+  const isNamed = limit !== undefined && limit >= PLAUSIBLE[0] && limit <= PLAUSIBLE[1]
+  const window = retryWindow(isNamed ? limit : undefined, input, sent)
+  return {
+    learned: isNamed && isWhole && tokens + outputReserve > limit ? { window: limit } : undefined,
+    retry: window === undefined ? undefined : { window },
+  }
+}
+
+/** A count of ours that was too low makes the limit smaller by the same factor; what we cannot see takes its own tokens from it. */
+function retryWindow(limit: number | undefined, input: number | undefined, sent: RefusedRequest): number | undefined {
+  const { tokens, outputReserve, isWhole = true } = sent
+  if (limit === undefined) return windowFor(tokens * GUESS, outputReserve)
+  if (input === undefined) {
+    return tokens + outputReserve > limit ? limit : windowFor(tokens * GUESS, outputReserve)
+  }
+  const window = isWhole ? limit / Math.max(1, input / Math.max(1, tokens)) : limit - Math.max(0, input - tokens)
+  return window < PLAUSIBLE[0] ? undefined : Math.floor(window)
+}
+
+/** The window in which so many prompt tokens fit beside the output reserve. */
+function windowFor(promptTokens: number, outputReserve: number): number {
+  const shared = promptTokens / (1 - MOST_OF_WINDOW)
+  return Math.floor(outputReserve >= shared ? shared : promptTokens + outputReserve)
+}
+
+/** The target for one conversation that was refused: that holds over a window that was set, and over what others were taught. */
+export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
+  const { learned, heldWithin } = target
+  return {
+    ...target,
+    heldWithin: lesser(window, heldWithin),
+    learned: { ...learned, bodyBytes: lesser(bodyBytes, learned?.bodyBytes) },
+  }
+}
+
+const lesser = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)

@@ -43,7 +43,7 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   const prefixes = createPrefixes<Item>()
   const chains = prefixes.memo<readonly Link[]>()
   return {
-    bodies: createRecentBodies(prefixes, bodyBytes === undefined ? {} : { bytes: bodyBytes, least: 0 }),
+    bodies: createRecentBodies(prefixes, { bytes: bodyBytes }),
     chain(items, quoted) {
       const near = chains.nearest(items)
       const { value: known, shared } = near ?? { value: [], shared: 0 }
@@ -68,10 +68,8 @@ export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
 interface RecentBodiesOptions {
   /** Bodies per owner and wire: as many conversations as one owner leads at a time. @default 256 */
   readonly perOwner?: number
-  /** What all bodies together take, roughly. @default 50 million */
+  /** What all bodies together take, roughly. @default 100 million */
   readonly bytes?: number
-  /** As many may take four times as much: large conversations that take turns must not push each other out. @default 32 */
-  readonly least?: number
 }
 
 interface Body {
@@ -80,31 +78,15 @@ interface Body {
 }
 
 export function createRecentBodies(prefixes: Prefixes<Item>, options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 256, bytes = 50_000_000, least = 32 } = options
+  const { perOwner = 256, bytes = 100_000_000 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
   let held = 0
-  let count = 0
 
   const forget = (bodies: Body[], at: number): void => {
     const [gone] = bodies.splice(at, 1)
     if (gone === undefined) return
     held -= weightOf(gone.text, gone.conversation.items.length)
-    count--
-  }
-
-  function keep(key: string, bodies: Body[], body: Body): void {
-    bodies.push(body)
-    held += weightOf(body.text, body.conversation.items.length)
-    count++
-    if (bodies.length > perOwner) forget(bodies, 0)
-    owners.delete(key)
-    owners.set(key, bodies)
-    for (const [name, others] of owners) {
-      while (held > (count <= least ? 4 * bytes : bytes) && others.length > 0) forget(others, 0)
-      if (others.length > 0) return
-      owners.delete(name)
-    }
   }
 
   return {
@@ -125,7 +107,16 @@ export function createRecentBodies(prefixes: Prefixes<Item>, options: RecentBodi
           bodies,
           bodies.findIndex((body) => body.conversation === before),
         )
-      keep(key, bodies, { text, conversation })
+      bodies.push({ text, conversation })
+      held += weightOf(text, conversation.items.length)
+      if (bodies.length > perOwner) forget(bodies, 0)
+      owners.delete(key)
+      owners.set(key, bodies)
+      for (const [name, others] of owners) {
+        while (held > bytes && others.length > 0) forget(others, 0)
+        if (others.length > 0) break
+        owners.delete(name)
+      }
       return conversation
     },
   }

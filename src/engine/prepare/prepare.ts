@@ -1,34 +1,23 @@
+import { isChained } from '../../core/count.ts'
 import { DOES_NOT_FIT, isPlimsollError } from '../../core/errors.ts'
 import type { Limit, Load } from '../../core/target.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { Branch } from '../session/branch.ts'
-import { tellRefused } from '../spending/calls.ts'
-import { takeIn } from '../tool-results/first-send.ts'
-import type {
-  Measured,
-  ReadRequest,
-  ReadyRequest,
-  Journal,
-  PrepareContext,
-  Reduced,
-  Standing,
-  View,
-} from './context.ts'
-import { finalise } from './finish.ts'
-import { open, linksOf } from './open.ts'
-import { permit, withClosingLine, withRoomToClose } from './permit.ts'
-import { resolveStanding } from './standing.ts'
-import { measure, viewOf } from './view.ts'
-import { isChained } from '../../core/count.ts'
-import type { Epoch } from '../../core/records.ts'
-import type { DeclaredEpoch } from '../epoch/announce-epoch.ts'
 import { takeSummary } from '../epoch/background-summary.ts'
 import { makeEpoch } from '../epoch/make-epoch.ts'
 import { needsEpoch } from '../epoch/needs-epoch.ts'
+import type { Branch } from '../session/branch.ts'
 import { journalOf } from '../session/log.ts'
+import { tellRefused } from '../spending/calls.ts'
+import { takeIn } from '../tool-results/first-send.ts'
 import { squeezeNew } from '../tool-results/squeeze-new.ts'
+import type { Measured, ReadRequest, ReadyRequest, Reduced } from './context.ts'
 import { isOver } from './counting.ts'
+import { finalise } from './finish.ts'
+import { linksOf, open } from './open.ts'
+import { permit, withClosingLine, withRoomToClose } from './permit.ts'
+import { resolveStanding } from './standing.ts'
+import { measure, viewOf } from './view.ts'
 
 export type { PreparedTurn, PrepareRequest, ReadRequest, ReadyRequest } from './context.ts'
 
@@ -36,7 +25,7 @@ export type { PreparedTurn, PrepareRequest, ReadRequest, ReadyRequest } from './
 export async function prepare(deps: EngineDeps, branch: Branch, request: ReadRequest): Promise<ReadyRequest> {
   try {
     const asked = await measured(deps, branch, request)
-    const whole = await writtenOut(asked)
+    const whole = await writtenOut(request, asked)
     const reduced = await reduce(whole === undefined ? asked : await measured(deps, branch, whole))
     await letOthers(request)
     return await finalise(await permit(reduced), request.text)
@@ -64,6 +53,57 @@ const LONG_REQUEST = 1024 * 1024
 const letOthers = ({ text }: ReadRequest): Promise<void> | undefined =>
   text.length < LONG_REQUEST ? undefined : nextRound()
 
+/**
+ * Of a history that the provider holds nothing can be taken out. Where it no longer fits and all of it passed here, the request is written
+ * out with it, names no earlier response, and goes the way of any other; what the provider keeps from then on is what was sent.
+ */
+async function writtenOut(request: ReadRequest, { context, view }: Measured): Promise<ReadRequest | undefined> {
+  const { deps, branch, codec, gauge, limit } = context
+  if (request.writeOut === undefined || !isChained(context.conversation.settings)) return undefined
+  // Without a count of the provider's only the history itself tells how full it is.
+  const isUnmeasured = branch.log.measured === undefined
+  if (!isUnmeasured && !isOver(view.load, limit)) return undefined
+  const text = await request.writeOut()
+  if (text === undefined) return undefined
+  const conversation = deps.memo.bodies.decode(branch.tenant, codec, text)
+  if (isUnmeasured && !isOver(deps.meter.measure(gauge, conversation, Buffer.byteLength(text)), limit)) return undefined
+  // A hidden step would continue a request that the client never made.
+  const tools = request.tools && { ...request.tools, withheld: true }
+  return { ...request, text, conversation, links: linksOf(deps, codec, conversation), tools, writeOut: undefined }
+}
+
+/** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
+async function reduce(measured: Measured): Promise<Reduced> {
+  const { context, standing, view: before, edits, moved, found, isOutputLowered } = measured
+  const { deps, branch, conversation, limit } = context
+  const decided = { standing: moved === undefined ? found : { ...found, epoch: undefined }, edits }
+  const journal = journalOf(context, decided)
+  let made: Awaited<ReturnType<typeof makeEpoch>> = {}
+  // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
+  if (!isChained(conversation.settings)) {
+    const mayTake = branch.wish.request === undefined && branch.background.summary !== undefined
+    const ready = mayTake ? await takeSummary(context, standing, before, journal.write) : undefined
+    const leaving = ready === undefined ? withClosingLine(context, standing, before) : before
+    if (ready !== undefined) made = { declared: ready }
+    else if (!isOutputLowered && needsEpoch(context, standing, leaving))
+      made = await makeEpoch(context, standing, leaving, journal.write)
+  }
+  const { declared, smallest } = made
+  const reduced = { ...measured, before, epoch: undefined, smallest, journal }
+  if (declared !== undefined) return { ...reduced, view: declared.view, epoch: declared.epoch }
+  const squeezed = isOver(before.load, limit)
+    ? await squeezeNew(withRoomToClose(context), standing, before, edits)
+    : undefined
+  if (moved !== undefined) {
+    // An epoch that was moved, and stands: from here on it is found by what the client sends now.
+    const after = (squeezed?.view ?? before).load.count.high
+    const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after })
+    branch.standing.take(epoch)
+  }
+  if (squeezed === undefined) return reduced
+  return { ...reduced, ...squeezed, journal: journalOf(context, { ...decided, edits: squeezed.edits }) }
+}
+
 /** A request under the edits that stand for it. */
 export interface StandingView {
   readonly text: string
@@ -76,63 +116,4 @@ export interface StandingView {
 export async function standingView(deps: EngineDeps, branch: Branch, request: ReadRequest): Promise<StandingView> {
   const { context, found, seen = viewOf(context, found) } = await open(deps, branch, request)
   return { text: seen.text, headers: seen.headers, load: seen.estimate, limit: context.limit }
-}
-
-/**
- * Of a history that the provider holds nothing can be taken out. Where it no longer fits and all of it passed here, the request is written
- * out with it, names no earlier response, and goes the way of any other; what the provider keeps from then on is what was sent.
- */
-export async function writtenOut({ request, context, view }: Measured): Promise<ReadRequest | undefined> {
-  const { deps, branch, codec, gauge, limit } = context
-  if (request.writeOut === undefined || !isChained(context.conversation.settings)) return undefined
-  // Without a count of the provider's only the history itself tells how full it is.
-  const isUnmeasured = branch.log.measured === undefined
-  if (!isUnmeasured && !isOver(view.load, limit)) return undefined
-  const text = await request.writeOut()
-  if (text === undefined) return undefined
-  const conversation = deps.memo.bodies.decode(branch.tenant, codec, text)
-  if (isUnmeasured && !isOver(deps.meter.measure(gauge, conversation, Buffer.byteLength(text)), limit)) return undefined
-  const links = linksOf(deps, codec, conversation)
-  // A hidden step would continue a request that the client never made.
-  const tools = request.tools && { ...request.tools, withheld: true }
-  return { ...request, text, conversation, links, tools, writeOut: undefined }
-}
-
-/** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
-export async function reduce(measured: Measured): Promise<Reduced> {
-  const { context, standing, view: before, edits, moved, found } = measured
-  const decided = { standing: moved === undefined ? found : withoutEpoch(found), edits }
-  const journal = journalOf(context, decided)
-  // What is folded here would not be folded there, and a call's only output has to arrive: at most it is shown shorter.
-  const { declared, smallest } = isChained(context.conversation.settings) ? {} : await epochFor(measured, journal)
-  if (declared !== undefined)
-    return { ...measured, before, view: declared.view, epoch: declared.epoch, smallest, journal }
-  const squeezed = isOver(before.load, context.limit)
-    ? await squeezeNew(withRoomToClose(context), standing, before, edits)
-    : undefined
-  if (moved !== undefined) await keepMoved(context, moved, squeezed?.view ?? before)
-  if (squeezed === undefined) return { ...measured, before, epoch: undefined, smallest, journal }
-  const shorter = journalOf(context, { ...decided, edits: squeezed.edits })
-  return { ...measured, before, epoch: undefined, smallest, ...squeezed, journal: shorter }
-}
-
-async function epochFor(
-  { context, standing, view, isOutputLowered }: Measured,
-  { write }: Journal,
-): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View }> {
-  const { wish, background } = context.branch
-  const mayTake = wish.request === undefined && background.summary !== undefined
-  const ready = mayTake ? await takeSummary(context, standing, view, write) : undefined
-  if (ready !== undefined) return { declared: ready }
-  const leaving = withClosingLine(context, standing, view)
-  if (isOutputLowered || !needsEpoch(context, standing, leaving)) return {}
-  return makeEpoch(context, standing, leaving, write)
-}
-
-const withoutEpoch = ({ epochs, firstSend }: Standing): Standing => ({ epoch: undefined, epochs, firstSend })
-
-/** An epoch that was moved, and stands: from here on it is found by what the client sends now. */
-async function keepMoved({ deps, branch }: PrepareContext, moved: Epoch, { load }: View): Promise<void> {
-  const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after: load.count.high })
-  branch.standing.take(epoch)
 }

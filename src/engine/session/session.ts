@@ -92,13 +92,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const inOrder = mutex()
   let known: Branch | undefined
   /** Made once for the engine's parts, which change with the settings. */
-  let tolerating: (TolerantDeps & { readonly of: EngineDeps }) | undefined
-  const branchOf = ({ keyName, hash, redact }: EngineDeps): Branch =>
-    (known ??= newBranch(
-      { tenant, session: id, agent, ...(key !== undefined && keyName !== undefined && { key: keyName(key) }) },
-      (work) => runAnyway((engine) => work(engine)),
-      { hash, redact },
-    ))
+  let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
+  const branchOf = (engine: EngineDeps): Branch => {
+    const owner = { tenant, session: id, agent, key: key === undefined ? undefined : engine.keyName?.(key) }
+    return (known ??= newBranch(owner, (work) => runAnyway(work), engine))
+  }
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: Work<T>): Promise<T> =>
     inOrder(async () => {
@@ -113,20 +111,19 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const all = await deps()
       const branch = branchOf(all)
-      if (tolerating?.of !== all) tolerating = { of: all, ...tolerantDeps(all, branch) }
-      const tolerant = tolerating
-      tolerant.begin()
-      const { deps: engine } = tolerant
+      if (tolerant?.of !== all) tolerant = { of: all, ...tolerantDeps(all, branch) }
+      const { deps: engine, isDown, begin } = tolerant
+      begin()
       if (!branch.outbox.isEmpty) await flushOutbox(tolerant, branch)
       if (!isGoingOn) {
         await catchUp(engine, branch)
         if (branch.log.calibration === undefined) await seedCalibration(engine, branch)
       }
       try {
-        return await work(tolerant.isDown() ? modelFree(engine) : engine, branch)
+        return await work(isDown() ? { ...engine, summarizer: undefined } : engine, branch)
       } finally {
         // What memory answered in the store's place is asked again.
-        if (tolerant.isDown()) branch.requests.forgetTrail()
+        if (isDown()) branch.requests.forgetTrail()
         if (branch.outbox.isEmpty) all.outboxes?.delete(flush)
         else all.outboxes?.add(flush)
       }
@@ -136,17 +133,12 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     id,
     agent,
     tenant,
-    toolResult: together(async (requests: readonly ToolResultRequest[]) =>
-      runAnyway((engine, branch) => toolResults(engine, branch, requests)),
-    ),
+    toolResult: together((requests) => runAnyway((engine, branch) => toolResults(engine, branch, requests))),
     canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
     // What goes out is what came in, with edits inside it.
     prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
-      const {
-        chosen: _,
-        splices: __,
-        ...turn
-      } = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))
+      const ready = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))
+      const { chosen: _, splices: __, ...turn } = ready
       const body: unknown = typeof request.body === 'string' ? turn.text : JSON.parse(turn.text)
       return { ...turn, body } as PreparedTurn<Body>
     },
@@ -159,7 +151,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
     undo: () => run((engine, branch) => undo(engine, branch)),
-    items: () => run(async (_, { requests }) => seenItems(requests.last)),
+    items: () => run(async (_, { requests }) => (requests.last === undefined ? [] : seenItems(requests.last))),
     pin: (identity, pinned = true) => run((engine, branch) => pin(engine, branch, identity, pinned)),
     fork: (to) =>
       run(async (engine, branch) => {
@@ -170,11 +162,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       }),
     audit: () => run((engine, branch) => audit(engine, branch)),
     recall: (query, wanted) =>
-      run(({ sessions, redact }, branch) => {
+      run((engine, branch) => {
         const { last } = branch.requests
-        return last === undefined
-          ? recallArchived(sessions, branch, query, wanted)
-          : recall({ ...last, redact }, query, wanted)
+        if (last === undefined) return recallArchived(engine.sessions, branch, query, wanted)
+        return recall({ ...last, redact: engine.redact }, query, wanted)
       }),
     scope: (history) =>
       run(async (engine, branch) =>
@@ -189,25 +180,14 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
 
 type Work<T> = (engine: EngineDeps, branch: Branch) => Promise<T>
 
-function modelFree(engine: EngineDeps): EngineDeps {
-  const { summarizer: _, ...deps } = engine
-  return deps
-}
-
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
-  const { epoch } = branch.standing
-  if (epoch === undefined) return undefined
+  const { tenant, session, agent, standing } = branch
+  if (standing.epoch === undefined) return undefined
+  const { id: epoch } = standing.epoch
   const at = deps.clock.now()
-  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id }])
-  deps.emit({
-    type: 'epoch-undone',
-    epoch: epoch.id,
-    at,
-    tenant: branch.tenant,
-    session: branch.session,
-    agent: branch.agent,
-  })
-  return epoch.id
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent, type: 'undo', epoch }])
+  deps.emit({ type: 'epoch-undone', epoch, at, tenant, session, agent })
+  return epoch
 }
 
 async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: boolean): Promise<void> {
@@ -220,11 +200,10 @@ async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: b
   await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'pin', identity, pinned }])
 }
 
-async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[]> {
+async function audit({ sessions }: EngineDeps, { tenant, session }: Branch): Promise<(Audit | Epoch)[]> {
   const found: (Audit | Epoch)[] = []
-  for await (const { record: entry } of deps.sessions.read(branch.tenant, branch.session)) {
+  for await (const { record: entry } of sessions.read(tenant, session))
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
-  }
   return found
 }
 
@@ -233,19 +212,17 @@ function together(
   work: (requests: readonly ToolResultRequest[]) => Promise<readonly ToolOutcome[]>,
 ): (request: ToolResultRequest) => Promise<ShownResult> {
   let waiting: ToolResultRequest[] = []
-  let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
+  let next: Promise<readonly ToolOutcome[]> | undefined
   return async (request) => {
     // A caller may hand over the same object twice.
-    const own = { ...request }
-    waiting.push(own)
-    next ??= Promise.resolve().then(async () => {
+    const place = waiting.push({ ...request }) - 1
+    next ??= Promise.resolve().then(() => {
       const batch = waiting
       waiting = []
       next = undefined
-      const outcomes = await work(batch)
-      return new Map(batch.map((each, i) => [each, outcomes[i]!]))
+      return work(batch)
     })
-    const outcome = (await next).get(own)!
+    const outcome = (await next)[place]!
     if ('error' in outcome) throw outcome.error
     return outcome.shown
   }

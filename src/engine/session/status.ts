@@ -2,8 +2,6 @@ import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.
 import { limitOf, modelOf, spenderOf, type Branch, type ChainedItems } from './branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { highWater } from '../epoch/thresholds.ts'
-import type { Link } from '../../core/chain.ts'
-import type { Item } from '../../core/item.ts'
 
 export interface SessionStatus {
   readonly model?: string
@@ -63,7 +61,7 @@ function nextLoad({ log, requests, toolUse }: Branch): number {
   const { last } = requests
   const isMeasured = measured !== undefined && (last === undefined || last.links.at(-1)?.chain === measured.chain)
   const known = isMeasured ? measured.prompt + measured.output : Math.ceil(last?.load.count.high ?? 0)
-  return known + Math.ceil(toolUse.snapshot.turn?.all ?? 0)
+  return known + Math.ceil(toolUse.turn?.all ?? 0)
 }
 
 /** From the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */
@@ -83,9 +81,8 @@ export interface SeenItem {
 }
 
 /** Items of the last request. */
-export const seenItems = (request: ChainedItems | undefined): SeenItem[] =>
-  request === undefined ? [] : request.links.map((link) => seenItem(link, request.items[link.index]!))
-
-function seenItem({ identity }: Link, { kind, toolName, text }: Item): SeenItem {
-  return { identity, kind, toolName, excerpt: text.slice(0, 80) }
-}
+export const seenItems = ({ items, links }: ChainedItems): SeenItem[] =>
+  links.map(({ identity, index }) => {
+    const { kind, toolName, text } = items[index]!
+    return { identity, kind, toolName, excerpt: text.slice(0, 80) }
+  })

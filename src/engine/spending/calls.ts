@@ -2,7 +2,6 @@ import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen, type LogRecord } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { Writable } from '../../util/writable.ts'
 import { type Branch, spenderOf } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { type CallPlan, boundOf, type LedgerTotals, type Spent } from '../../meter/index.ts'
@@ -20,27 +19,24 @@ interface FinishedCall {
   readonly durationMs: number
 }
 
-/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. Whoever asks may say more about it. */
-export function callRecord(deps: EngineDeps, branch: Branch, call: FinishedCall): Writable<UsageSeen> {
+/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. The caller may add to it. */
+export function callRecord(deps: EngineDeps, { agent, key }: Branch, call: FinishedCall): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
-  const record: Writable<UsageSeen> = {
+  return {
     v: RECORD_VERSION,
     at: deps.clock.now(),
-    agent: branch.agent,
+    agent,
     type: 'usage',
     turn: purpose,
     model,
     estimated: 0,
     purpose,
     durationMs: Math.max(0, durationMs),
+    key,
+    usage,
+    costUsd: usage && price && costOfUsage(usage, price),
   }
-  if (branch.key !== undefined) record.key = branch.key
-  if (usage !== undefined) {
-    record.usage = usage
-    if (price !== undefined) record.costUsd = costOfUsage(usage, price)
-  }
-  return record
 }
 
 /** What was held becomes what it cost. Without usage the whole of it counts: the provider may have billed it all. */
@@ -50,7 +46,7 @@ export async function settleCall(deps: EngineDeps, reservation: string | undefin
   await deps.budgets?.settle(reservation, usage && { tokens: usage.input + usage.output, usd: costUsd })
 }
 
-/** A call without an answer: the provider refused it, or it was not sent. Turns that nobody meant to send are closed without a word. */
+/** A call without an answer: the provider refused it, or it was not sent. Turns that were never meant to be sent are closed without one. */
 export function tellRefused(
   { emit, clock }: EngineDeps,
   { tenant, session, agent, key }: Branch,
@@ -62,17 +58,13 @@ export function tellRefused(
 
 /** The event that every counter, header and dashboard adds up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
-  const { model, purpose, usage, costUsd, durationMs, key, at, turn } = call
+  const { model, purpose, usage, costUsd, durationMs, key, at } = call
   const { tenant, session, agent } = branch
-  const event: Writable<EventOf<'usage-recorded'>> | Writable<EventOf<'usage-missing'>> =
-    usage === undefined
-      ? { type: 'usage-missing', at, tenant, session, agent, model, purpose }
-      : { type: 'usage-recorded', at, tenant, session, agent, model, purpose, usage }
-  if (purpose === 'turn') event.turn = turn
-  if (durationMs !== undefined) event.durationMs = durationMs
-  if (key !== undefined) event.key = key
-  if (event.type === 'usage-recorded' && costUsd !== undefined) event.costUsd = costUsd
-  deps.emit(event)
+  const turn = purpose === 'turn' ? call.turn : undefined
+  const about = { at, tenant, session, agent, model, purpose, turn, durationMs, key }
+  deps.emit(
+    usage === undefined ? { type: 'usage-missing', ...about } : { type: 'usage-recorded', usage, costUsd, ...about },
+  )
 }
 
 interface SideCall {
@@ -124,9 +116,6 @@ export async function payForCall(
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
 
-/** Tools that a closing turn may still use. */
-const FINAL_TOOLS: readonly string[] = []
-
 const FINAL_INSTRUCTION =
   'The budget of this session is used up. Answer now with what you have: say what is done, what was found and what is left. Call no tools.'
 
@@ -160,7 +149,7 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
 
 /** The closing turn: no tools, the instruction, and no more output than is left to pay for. */
 function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
-  const changes = { keepTools: FINAL_TOOLS, addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
+  const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
   const { conversation, headers } = withNewHead(context, view, changes)
   const { text, bytes = Buffer.byteLength(text) } = context.codec.encode(conversation)
   return { ...view, conversation, headers, text, splices: undefined, load: { ...view.load, bytes } }

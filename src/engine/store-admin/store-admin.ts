@@ -6,7 +6,7 @@ import { handlesOfRecord } from './retention.ts'
 import { sessionsOf } from './store-export.ts'
 
 export { exportStore } from './store-export.ts'
-export { importStore } from './store-import.ts'
+export { importStore } from './store-export.ts'
 
 export interface VerifyReport {
   readonly clean: boolean

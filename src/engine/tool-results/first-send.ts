@@ -15,54 +15,35 @@ import {
   type ResultScale,
 } from './result-forms.ts'
 import { keyOf, standingPlan } from '../prepare/standing.ts'
-import {
-  NOTHING_USED,
-  type BudgetGrant,
-  type BudgetSnapshot,
-  type ResultForms,
-  type ToolBudget,
-} from './tool-budget.ts'
+import { NOTHING_USED, type BudgetGrant, type BudgetSnapshot } from './tool-budget.ts'
 import { wasSent } from '../session/branch.ts'
 import { storedText } from '../epoch/cascade/draft.ts'
 import { storeTexts } from '../session/log.ts'
 import { keepAlive } from '../store-admin/retention.ts'
 
-/** Shortens new results that are too large. Their exact bytes are stored before any view mentions them. */
+/**
+ * Results too large for the window, or for what their turn has left, are shown as preview + handle before they are sent for the first
+ * time; their exact bytes are stored before any view mentions them. Everything is told from the transcript and the edits that stand: every
+ * process decides the same.
+ */
 export async function takeIn(resolved: Resolved): Promise<TakenIn> {
   const { context, found } = resolved
-  const { deps, branch, conversation } = context
-  const edits = await newFirstSendEdits(context, found)
-  if (edits.length === 0) {
-    if (found.epoch !== undefined || found.firstSend.size > 0) await keepAlive(deps, branch, found)
-    return { ...resolved, standing: found, edits }
-  }
+  const { deps, branch, conversation, links, known } = context
+  const fresh = links.slice(known.links).filter(({ index, chain }) => {
+    const { kind, sealed } = conversation.items[index]!
+    return kind === 'result' && sealed !== true && !found.firstSend.has(index) && !wasSent(branch, chain)
+  })
+  const turns = fresh.length === 0 ? [] : turnsIn(context, found, fresh)
+  const suspects = turns.filter((turn) => needsLook(context, turn))
+  const edits = suspects.length === 0 ? [] : await shortened(context, found, turns, suspects)
   const originals = edits.flatMap(({ index, about }) =>
     about === undefined ? [] : [{ ...storedText(conversation.items[index]!), about }],
   )
-  await storeTexts(deps, branch, originals)
-  const added = edits.map(({ index, record }) => [index, record] as const)
-  const standing = { ...found, firstSend: new Map([...found.firstSend, ...added]) }
-  await keepAlive(deps, branch, standing)
-  return { ...resolved, standing, edits, seen: undefined }
-}
-
-/**
- * Results too large for the window, or for what their turn has left, are shown as preview + handle before they are sent for the first
- * time. Everything is told from the transcript and the edits that stand: every process decides the same.
- */
-function newFirstSendEdits(
-  context: PrepareContext,
-  standing: Standing,
-): readonly NewEdit[] | Promise<readonly NewEdit[]> {
-  const { branch, conversation, links, known } = context
-  const fresh = links.slice(known.links).filter(({ index, chain }) => {
-    const item = conversation.items[index]!
-    return mayShorten(item) && !standing.firstSend.has(index) && !wasSent(branch, chain)
-  })
-  if (fresh.length === 0) return []
-  const all = turnsIn(context, standing, fresh)
-  const suspects = all.filter((turn) => needsLook(context, turn))
-  return suspects.length === 0 ? [] : shortened(context, standing, all, suspects)
+  if (originals.length > 0) await storeTexts(deps, branch, originals)
+  const firstSend = new Map([...found.firstSend, ...edits.map(({ index, record }) => [index, record] as const)])
+  const standing = edits.length === 0 ? found : { ...found, firstSend }
+  if (standing.epoch !== undefined || firstSend.size > 0) await keepAlive(deps, branch, standing)
+  return { ...resolved, standing, edits, seen: edits.length === 0 ? resolved.seen : undefined }
 }
 
 async function shortened(
@@ -71,20 +52,36 @@ async function shortened(
   all: readonly ResultTurn[],
   suspects: readonly ResultTurn[],
 ): Promise<readonly NewEdit[]> {
-  const { deps, branch, conversation } = context
+  const { deps, branch, conversation, limit, readers } = context
   // What left whole once may only be touched by an epoch. Only results that may have to be shortened need the question.
   const sent = await deps.sessions.seen(
     branch.tenant,
     suspects.flatMap((turn) => turn.fresh.map((link) => link.identity)),
   )
   const turns = hasSessionLimit(deps.policy.intake.budget ?? {}) ? all : suspects
-  const { scale, budget, reserve } = openBudget(context, standing, turns)
+  const countText = textTokensOf(context)
+  const scale: ResultScale = {
+    limitTokens: limit.tokens,
+    countTokens: (text) => countedFor(deps.policy, text, countText(text)),
+    readers,
+  }
+  const withinWindow = deps.policy.intake.budget?.withinWindow === true
+  const base = withinWindow ? tokensWithout(context, standing, turns) : 0
+  let taken = 0
+  const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
+  const count = budgetCounter(context)
   const edits: NewEdit[] = []
   for (const turn of turns) {
     const old = turn.fresh.filter(({ identity }) => sent.has(identity))
     const open = turn.fresh.filter(({ identity }) => !sent.has(identity))
+    // The window does not empty between turns.
+    taken += budget.snapshot().turn?.all ?? 0
     await budget.nextTurn()
-    await reserve([...turn.others, ...old.map(({ index }) => conversation.items[index]!)])
+    // What is shown already counts as well.
+    for (const item of [...turn.others, ...old.map(({ index }) => conversation.items[index]!)]) {
+      const { callId = '', toolName: tool = 'tool', text: full } = item
+      await budget.reserve({ callId, tool, full, fullTokens: count(item), always: true })
+    }
     const drafts = open.map((link) => draftOf(context, scale, link))
     const grants = await budget.reserveBatch(drafts.map(({ forms }) => forms))
     for (const [i, link] of open.entries()) {
@@ -94,8 +91,6 @@ async function shortened(
   }
   return edits
 }
-
-const mayShorten = (item: Item): boolean => item.kind === 'result' && item.sealed !== true
 
 /** Results between two answers of the model: those that were never sent, and the rest as it stands. */
 interface ResultTurn {
@@ -182,41 +177,6 @@ function needsLook(context: PrepareContext, { fresh, others }: ResultTurn): bool
   return sum > Math.min(turnTokens, turnShare * limit.tokens)
 }
 
-interface OpenBudget {
-  readonly scale: ResultScale
-  readonly budget: ToolBudget
-  /** Counts what is shown already. */
-  reserve(items: readonly Item[]): Promise<void>
-}
-
-function openBudget(context: PrepareContext, standing: Standing, turns: readonly ResultTurn[]): OpenBudget {
-  const { deps, limit, readers } = context
-  const countText = textTokensOf(context)
-  const scale: ResultScale = {
-    limitTokens: limit.tokens,
-    countTokens: (text) => countedFor(deps.policy, text, countText(text)),
-    readers,
-  }
-  let taken = 0
-  const base = deps.policy.intake.budget?.withinWindow === true ? tokensWithout(context, standing, turns) : 0
-  const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
-  const count = budgetCounter(context)
-  return {
-    scale,
-    budget: {
-      ...budget,
-      // The window does not empty between turns.
-      nextTurn: async () => {
-        taken += budget.snapshot().turn?.all ?? 0
-        await budget.nextTurn()
-      },
-    },
-    reserve: async (items) => {
-      for (const item of items) await budget.reserve({ ...formsOf(item), fullTokens: count(item), always: true })
-    },
-  }
-}
-
 const counterOf = (context: PrepareContext): ((item: Item) => number) => {
   const count = tokensOf(context)
   return (item) => countedFor(context.deps.policy, item.text, count(item))
@@ -227,19 +187,11 @@ const counterOf = (context: PrepareContext): ((item: Item) => number) => {
  * on every later one. Pictures beside it count as well.
  */
 const budgetCounter = (context: PrepareContext): ((item: Item) => number) => {
-  const count = counterOf(context)
+  const count = tokensOf(context)
   const countText = textTokensOf(context)
   return (item) =>
-    item.media === undefined
-      ? Math.ceil(countedFor(context.deps.policy, item.text, countText(item.text)))
-      : Math.ceil(count(item))
+    Math.ceil(countedFor(context.deps.policy, item.text, item.media === undefined ? countText(item.text) : count(item)))
 }
-
-const formsOf = ({ callId = '', toolName = 'tool', text }: Item): ResultForms => ({
-  callId,
-  tool: toolName,
-  full: text,
-})
 
 /** Tokens of the view without the results of these turns. */
 function tokensWithout(context: PrepareContext, standing: Standing, turns: readonly ResultTurn[]): number {
@@ -275,7 +227,7 @@ function draftOf(context: PrepareContext, scale: ResultScale, { index }: Link): 
     tokens: counterOf(context)(item),
     budgetTokens: budgetCounter(context)(item),
     handle: () => (handle ??= deps.addressOf(branch.tenant, Buffer.from(item.text))),
-    ...(item.toolName !== undefined && { tool: item.toolName }),
+    tool: item.toolName,
   })
 }
 
@@ -297,12 +249,13 @@ function editOf(
     text: grant.text,
     reason: grant.reason ?? 'larger than one result may be',
     handle: derived?.handles[0] ?? deps.addressOf(branch.tenant, Buffer.from(original)),
-    ...(grant.isWindow === true && { cause: 'window', limit: limit.tokens }),
+    cause: grant.isWindow === true ? 'window' : undefined,
+    limit: grant.isWindow === true ? limit.tokens : undefined,
   }
   return {
     index: link.index,
     record,
     original,
-    ...(derived === undefined && { about: draft.presented(grant).about }),
+    about: derived === undefined ? draft.presented(grant).about : undefined,
   }
 }

@@ -1,5 +1,4 @@
-import type { Link } from '../../core/chain.ts'
-import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
+import { RECORD_VERSION } from '../../core/records.ts'
 import { storeTexts } from '../session/log.ts'
 import { squeeze } from '../epoch/cascade/squeeze.ts'
 import type { PrepareContext, View, NewEdit, Standing } from '../prepare/context.ts'
@@ -28,7 +27,7 @@ export async function squeezeNew(
   before: View,
   intake: readonly NewEdit[],
 ): Promise<{ readonly edits: readonly NewEdit[]; readonly standing: Standing; readonly view: View } | undefined> {
-  const { deps, branch, limit, links } = context
+  const { deps, branch, limit, links, conversation } = context
   const fresh = await neverSent(context, standing, new Set(intake.map(({ index }) => index)))
   if (fresh.size === 0) return undefined
   const draft = draftOf(context, standing)
@@ -43,7 +42,10 @@ export async function squeezeNew(
       if (edit.op !== 'replace' || edit.handle === undefined) return []
       const link = links[edit.at]!
       const { text, reason, handle } = edit
-      return [newEdit(context, link, { text, reason, handle })]
+      const key = placedKeyOf(conversation.items, link)
+      const at = deps.clock.now()
+      const record = { v: RECORD_VERSION, at, agent: branch.agent, type: 'edit', key, text, reason, handle } as const
+      return [{ index: link.index, record, original: conversation.items[link.index]!.text }]
     })
     const firstSend = new Map([...standing.firstSend, ...made.map(({ index, record }) => [index, record] as const)])
     const next: Standing = { ...standing, firstSend }
@@ -71,23 +73,4 @@ async function neverSent(
     { session: branch.session },
   )
   return new Set(fresh.filter((link) => !seen.has(link.identity)).map((link) => link.index))
-}
-
-function newEdit(
-  { deps, branch, conversation }: PrepareContext,
-  link: Link,
-  { text, reason, handle }: Pick<FirstSendEdit, 'text' | 'reason' | 'handle'>,
-): NewEdit {
-  const item = conversation.items[link.index]!
-  const record: FirstSendEdit = {
-    v: RECORD_VERSION,
-    at: deps.clock.now(),
-    agent: branch.agent,
-    type: 'edit',
-    key: placedKeyOf(conversation.items, link),
-    text,
-    reason,
-    handle,
-  }
-  return { index: link.index, record, original: item.text }
 }
