@@ -1,8 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { flagField, optional, textField, toolInput } from '../engine/readers/tools.ts'
 import type { ItemSeen } from '../core/records.ts'
-import type { Session } from '../engine/session/session.ts'
-import type { SessionStatus } from '../engine/session/status.ts'
+import type { Session, SessionStatus } from '../engine/session/session.ts'
 import { conversationOf, type Conversation, type Reach } from './scope.ts'
 import { BOOLEAN, conversationFields, listOf, NUMBER, output, TEXT, type McpTool } from './tools.ts'
 

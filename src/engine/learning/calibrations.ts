@@ -107,7 +107,7 @@ const KEY = 'calibration'
 /** What answers taught about tokenizers, for each tenant apart: one customer's odd requests must not move another's counts. */
 export interface TenantCalibrations {
   /** With what earlier processes learned; without the store it begins with nothing. */
-  of(tenant: string): Calibration | Promise<Calibration>
+  of(tenant: string): Promise<Calibration>
   /** A tenant's has learned something; it is written within `everyMs`, together with whatever is learned until then. */
   note(tenant: string): void
   /** Writes at once what is not written yet. */
@@ -131,17 +131,6 @@ export function tenantCalibrations(
   const unwritten = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 
-  async function open(tenant: string): Promise<Calibration> {
-    const state = await store.getValue(tenant, KEY).then(readState, () => undefined)
-    const calibration = known.get(tenant) ?? createCalibration({ onEvent, state })
-    known.set(tenant, calibration)
-    for (const oldest of known.keys()) {
-      if (known.size <= MOST_TENANTS || unwritten.has(oldest)) break
-      known.delete(oldest)
-    }
-    return calibration
-  }
-
   async function write(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
@@ -156,7 +145,18 @@ export function tenantCalibrations(
   }
 
   return {
-    of: (tenant) => known.get(tenant) ?? open(tenant),
+    async of(tenant) {
+      const found = known.get(tenant)
+      if (found !== undefined) return found
+      const state = await store.getValue(tenant, KEY).then(readState, () => undefined)
+      const calibration = known.get(tenant) ?? createCalibration({ onEvent, state })
+      known.set(tenant, calibration)
+      for (const oldest of known.keys()) {
+        if (known.size <= MOST_TENANTS || unwritten.has(oldest)) break
+        known.delete(oldest)
+      }
+      return calibration
+    },
     note(tenant) {
       unwritten.add(tenant)
       timer ??= setTimeout(() => void write(), everyMs).unref()

@@ -258,13 +258,12 @@ export function limitFor(
 }
 
 /** The limit with the request's own output cap, or with another one. */
-export const limitsOf =
-  (deps: EngineDeps, target: Target, { format, settings }: Conversation) =>
-  (maxOutputTokens?: number): Limit =>
-    limitFor(deps, target, {
-      format,
-      settings: maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens },
-    })
+const limitWith = (
+  deps: EngineDeps,
+  target: Target,
+  { format, settings }: Conversation,
+  maxOutputTokens = settings.maxOutputTokens,
+): Limit => limitFor(deps, target, { format, settings: { ...settings, maxOutputTokens } })
 
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
@@ -274,8 +273,6 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
  */
 export const isCertainlyOver = ({ count, bytes }: Load, limit: Limit): boolean =>
   count.low > limit.tokens || bytes > limit.bytes
-
-type LimitAt = ReturnType<typeof limitsOf>
 
 /** The least that the policy lets a request's own cap be lowered to; undefined when it may not be touched. */
 function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
@@ -289,30 +286,26 @@ function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): 
 
 /** A cap that leaves no room for any prompt is lowered before anything is measured; in a small window further than the policy's floor. */
 export function openLimit(
-  policy: Policy,
+  deps: EngineDeps,
+  target: Target,
   conversation: Conversation,
-  limitAt: LimitAt,
 ): { readonly limit: Limit; readonly conversation: Conversation } {
-  const floor = outputFloor(policy, conversation.settings)
   try {
-    return { limit: limitAt(), conversation }
+    return { limit: limitWith(deps, target, conversation), conversation }
   } catch (error) {
-    if (policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
+    if (deps.policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
+    const { settings } = conversation
     const share = Math.floor(Number(error.fields['window']) * MOST_OF_WINDOW)
-    for (const cap of [floor ?? share, share]) {
-      const limit = limitWith(limitAt, cap)
-      if (limit !== undefined && cap > (conversation.settings.thinkingBudget ?? 0))
+    for (const cap of [outputFloor(deps.policy, settings) ?? share, share]) {
+      if (cap <= (settings.thinkingBudget ?? 0)) continue
+      try {
+        const limit = limitWith(deps, target, conversation, cap)
         return { limit, conversation: changeEnvelope(conversation, { maxOutputTokens: cap }) }
+      } catch {
+        // Another cap may leave room.
+      }
     }
     throw error
-  }
-}
-
-function limitWith(limitAt: LimitAt, cap: number): Limit | undefined {
-  try {
-    return limitAt(cap)
-  } catch {
-    return undefined
   }
 }
 
@@ -328,7 +321,7 @@ export function lowerOutput(context: PrepareContext, view: View): PrepareContext
   if (floor === undefined || asked === undefined || missing <= 0 || view.load.bytes > limit.bytes) return undefined
   const lowered = asked - missing
   if (lowered < floor) return undefined
-  const roomier = limitsOf(deps, target, conversation)(lowered)
+  const roomier = limitWith(deps, target, conversation, lowered)
   if (view.load.count.high > roomier.tokens) return undefined
   return { ...context, limit: roomier, conversation: changeEnvelope(conversation, { maxOutputTokens: lowered }) }
 }

@@ -9,7 +9,7 @@ import { codecFor, type EngineDeps } from '../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
 import type { Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead, isOver, limitsOf, openLimit } from './counting.ts'
+import { countAhead, isOver, openLimit } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -81,11 +81,7 @@ async function openAt(
 ): Promise<Opened> {
   const { text, links } = request
   const target = { ...given, model: modelName(given.model) }
-  const { limit, conversation } = openLimit(
-    deps.policy,
-    request.conversation,
-    limitsOf(deps, target, request.conversation),
-  )
+  const { limit, conversation } = openLimit(deps, target, request.conversation)
   const { calibration, decisions, sealedTokens, isExact } = branch.log
   const { trail } = branch.requests
   const shared = trail?.decisions === decisions ? sharedLinks(trail.links, links) : 0

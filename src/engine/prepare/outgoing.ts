@@ -5,7 +5,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import type { Issuer } from '../session/branch-log.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
-import { turnsUntil } from '../session/status.ts'
+import { turnsUntil } from '../session/branch.ts'
 import { textTokensOf } from './counting.ts'
 import { isChained } from '../../core/count.ts'
 

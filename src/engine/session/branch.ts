@@ -93,6 +93,13 @@ export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spe
   key: key ?? tenant,
 })
 
+/** Calls until so many tokens are used, from the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */
+export function turnsUntil(tokens: number, growth: readonly number[]): number | undefined {
+  if (growth.length < 2) return undefined
+  const mean = growth.reduce((sum, one) => sum + one, 0) / growth.length
+  return mean <= 0 ? undefined : Math.max(0, Math.floor(tokens / mean))
+}
+
 export interface ChainedItems {
   readonly items: readonly Item[]
   readonly links: readonly Link[]

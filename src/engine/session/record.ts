@@ -96,8 +96,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
-    const calibration = deps.calibrations.of(branch.tenant)
-    teach(calibration instanceof Promise ? await calibration : calibration, branch.log.measured, entry)
+    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
     deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.

@@ -81,13 +81,13 @@ export async function canExecute(deps: EngineDeps, branch: Branch, tool: string)
   return { ok: false, refusal }
 }
 
-function byTarget(requests: readonly ToolResultRequest[]): ToolResultRequest[][] {
+function byTarget(requests: readonly ToolResultRequest[]): Iterable<ToolResultRequest[]> {
   const groups = new Map<string, ToolResultRequest[]>()
   for (const request of requests) {
     const key = JSON.stringify([request.model, request.window])
     groups.set(key, [...(groups.get(key) ?? []), request])
   }
-  return [...groups.values()]
+  return groups.values()
 }
 
 /** The limit of the session's last request; for a named model or window, what a request like that one would have there. */
