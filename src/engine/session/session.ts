@@ -254,7 +254,7 @@ export interface SessionStatus {
   readonly budgets: readonly BudgetStanding[]
 }
 
-export async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
+async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
   const { log, requests, standing } = branch
   const model = modelOf(branch)
   const used = nextLoad(branch)
@@ -300,7 +300,7 @@ export interface SeenItem {
 }
 
 /** Items of the last request. */
-export const seenItems = ({ items, links }: ChainedItems): SeenItem[] =>
+const seenItems = ({ items, links }: ChainedItems): SeenItem[] =>
   links.map(({ identity, index }) => {
     const { kind, toolName, text } = items[index]!
     return { identity, kind, toolName, excerpt: text.slice(0, 80) }

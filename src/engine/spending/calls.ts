@@ -156,7 +156,7 @@ function closing(context: PrepareContext, view: View, maxOutputTokens: number): 
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
-export function payerOf(
+function payerOf(
   { clock, policyBudgets }: EngineDeps,
   branch: Branch,
 ): Pick<BookRequest, 'spender' | 'at' | 'also' | 'before'> {

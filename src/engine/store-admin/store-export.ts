@@ -11,9 +11,9 @@ import { isDeepStrictEqual } from 'node:util'
  * with a hash over everything before it, so that a truncated or edited file shows.
  */
 
-export const EXPORT_VERSION = 1
+const EXPORT_VERSION = 1
 /** Where the store keeps its own secret; see `storeSecret`. */
-export const SECRET_PLACE = { tenant: '', key: 'secret' } as const
+const SECRET_PLACE = { tenant: '', key: 'secret' } as const
 
 export type ExportLine =
   | { readonly plimsoll: 'export'; readonly version: number; readonly records: number }
