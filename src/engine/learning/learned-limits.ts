@@ -128,11 +128,9 @@ export function learnedLimits(store: Pick<SessionStore, 'getValue' | 'setValue'>
     },
     async list(filter = {}) {
       const entries: LearnedEntry[] = []
-      for (const tenant of await wanted(filter)) {
-        for (const lesson of await lessonsOf(tenant)) {
+      for (const tenant of await wanted(filter))
+        for (const lesson of await lessonsOf(tenant))
           if (matches(lesson, filter)) entries.push({ tenant, ...lesson, until: endOf(lesson) })
-        }
-      }
       return entries
     },
     async forget(filter = {}) {

@@ -3,7 +3,7 @@ import type { Conversation } from '../../core/conversation.ts'
 import type { Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/count.ts'
 import type { OpenTurn, Unwritten } from '../session/branch.ts'
-import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } from './context.ts'
+import type { Permission, PrepareContext, Permitted, View, NewEdit, ReadyRequest } from './context.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
@@ -68,14 +68,11 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   const { deps, branch, codec, conversation, links, target, gauge, limit, emit } = context
   const { policy } = deps
   const { verdict, view } = permission
-  const { load, measurement, plan } = view
+  const { load, plan } = view
   const { tokens, low, high } = load.count
   // What has to stay is looked at where it was: a long task raises what a compaction can aim at.
   const aim = epoch === undefined ? undefined : draftOf(context, standing).lowTokens
-  const thresholds: Thresholds = {
-    high: Math.round(highWater(policy, limit, branch.log.cacheIsWarm)),
-    low: Math.round(aim ?? lowWater(policy, limit, measurement.parts.head + measurement.parts.tools)),
-  }
+  const thresholds = thresholdsOf(context, view, aim)
   // There is nothing to record about what is never sent.
   const isStopped = verdict.kind === 'halt' && context.isObserved !== true
   const turn = branch.turns.open(turnOf(permitted, thresholds, unwritten), branch.log.turns, !isStopped)
@@ -147,6 +144,16 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
     },
   }
 }
+
+/** As the policy has them for this request, rounded as they are told. */
+const thresholdsOf = (
+  { deps: { policy }, branch, limit }: PrepareContext,
+  { measurement }: View,
+  aim?: number,
+): Thresholds => ({
+  high: Math.round(highWater(policy, limit, branch.log.cacheIsWarm)),
+  low: Math.round(aim ?? lowWater(policy, limit, measurement.parts.head + measurement.parts.tools)),
+})
 
 /** The client changed what it had sent. Another line of the same session, and the way back to one, is none of that. */
 function tellBrokenPrefix({ branch: { requests }, links, emit }: PrepareContext): void {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isPlimsollError } from '../../core/errors.ts'
 import type { FirstSendEdit } from '../../core/records.ts'
-import type { FoundEpoch } from '../../ports/session-store.ts'
+import type { FoundEpoch, StoredRecord } from '../../ports/session-store.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { Branch } from './branch.ts'
 import { appendTo } from './log.ts'
@@ -50,6 +50,20 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
         return fromMemory(...given)
       }
     }
+  /** Ends where the store goes away. */
+  const readWhileUp = (all: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> => ({
+    [Symbol.asyncIterator]() {
+      const records = all[Symbol.asyncIterator]()
+      const end = { done: true, value: undefined } as const
+      return {
+        next: or<[], IteratorResult<StoredRecord>>(
+          sessions,
+          () => records.next(),
+          () => end,
+        ),
+      }
+    },
+  })
   return {
     isDown: () => isDown,
     begin() {
@@ -65,18 +79,7 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
           return -1
         }),
         version: or(sessions, sessions.version, () => branch.log.version),
-        read: (...given) => ({
-          [Symbol.asyncIterator]() {
-            const records = sessions.read(...given)[Symbol.asyncIterator]()
-            return {
-              next: or(
-                sessions,
-                () => records.next(),
-                () => ({ done: true, value: undefined }),
-              ),
-            }
-          },
-        }),
+        read: (...given) => readWhileUp(sessions.read(...given)),
         findEpochs: or(sessions, sessions.findEpochs, (_tenant, chains) => knownEpochs(branch, chains)),
         claimEpoch: or(sessions, sessions.claimEpoch, (_tenant, _session, epoch) => {
           outbox.addEpoch(epoch)
@@ -99,13 +102,14 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
           const handle = deps.addressOf(owner, bytes)
           if (!outbox.addArtifact(handle, { bytes, meta }))
             goDown('artifact store', `there is no room in memory for ${handle}`)
-          const sha256 = createHash('sha256').update(bytes).digest('hex')
-          return { ...meta, handle, bytes: bytes.length, sha256, createdAt: clock.now() }
+          return { ...meta, handle, bytes: bytes.length, sha256: sha256Of(bytes), createdAt: clock.now() }
         }),
       },
     },
   }
 }
+
+const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 function knownEpochs({ session, standing: { epoch }, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
   const wanted = new Set(chains)

@@ -154,20 +154,12 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     undo: () => run((engine, branch) => undo(engine, branch)),
     items: () => run(async (_, { requests }) => (requests.last === undefined ? [] : seenItems(requests.last))),
     pin: (identity, pinned = true) => run((engine, branch) => pin(engine, branch, identity, pinned)),
-    fork: (to) =>
-      run(async (engine, branch) => {
-        // A session that has written nothing yet can be forked all the same.
-        if (branch.log.seed !== undefined) await appendTo(engine, branch, [])
-        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
-        return createSession(deps, { id: to, agent, tenant })
-      }),
+    fork: async (to) => {
+      await run((engine, branch) => fork(engine, branch, to))
+      return createSession(deps, { id: to, agent, tenant })
+    },
     audit: () => run((engine, branch) => audit(engine, branch)),
-    recall: (query, wanted) =>
-      run((engine, branch) => {
-        const { last } = branch.requests
-        if (last === undefined) return recallArchived(engine.sessions, branch, query, wanted)
-        return recall({ ...last, redact: engine.redact }, query, wanted)
-      }),
+    recall: (query, wanted) => run((engine, branch) => recallIn(engine, branch, query, wanted)),
     scope: (history) =>
       run(async (engine, branch) =>
         historyScope(engine, branch, history ?? branch.requests.last ?? { items: [], links: [] }),
@@ -180,6 +172,18 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
 }
 
 type Work<T> = (engine: EngineDeps, branch: Branch) => Promise<T>
+
+async function fork(deps: EngineDeps, branch: Branch, to: string): Promise<void> {
+  // A session that has written nothing yet can be forked all the same.
+  if (branch.log.seed !== undefined) await appendTo(deps, branch, [])
+  await forkSession(deps.sessions, deps.artifacts, { tenant: branch.tenant, from: branch.session, to })
+}
+
+async function recallIn(deps: EngineDeps, branch: Branch, query: string, options?: RecallOptions): Promise<Recalled> {
+  const { last } = branch.requests
+  if (last === undefined) return recallArchived(deps.sessions, branch, query, options)
+  return recall({ ...last, redact: deps.redact }, query, options)
+}
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
   const { tenant, session, agent, standing } = branch

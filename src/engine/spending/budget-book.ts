@@ -56,6 +56,7 @@ interface Followed {
   finalUnder: number | undefined
 }
 
+/** Longer than other functions: all that it does works on the accounts that it follows, and nothing else may. */
 export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   const { budgets, sessions, clock, hash, holder, onEvent } = options
   const followed = new Map<string, Followed>()

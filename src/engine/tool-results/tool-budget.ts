@@ -92,7 +92,7 @@ interface Allowance {
 /**
  * The tokens that tool results may take, per tool and for all, per turn and per session. A result that is too large is
  * shown as a preview, else as a handle, else answered with the reason. Forms are made while the budget is locked, so they
- * must not ask it for more.
+ * must not ask it for more. Longer than other functions, since all of it works on the four sums that it keeps.
  */
 export function toolBudget(options: ToolBudgetOptions): ToolBudget {
   const { tokenizers, tools = {}, room = () => Infinity, used } = options
