@@ -4,7 +4,7 @@ import type { ReaderToolOptions, ReaderTools, ToolFormat } from './compose/api/r
 import type { EventSink } from './core/events.ts'
 import type { Session as EngineSession, SessionOptions } from './engine/session/session.ts'
 import type { WireFormat } from './formats/wires.ts'
-import type { ImportReport } from './engine/store-admin/store-import.ts'
+import type { ImportReport } from './engine/store-admin/store-export.ts'
 import type { Fetch } from './gateway/fetch.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { Ledger } from './gateway/operate/ledger.ts'

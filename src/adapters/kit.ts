@@ -1,6 +1,6 @@
 import type { LearnedLimit, Target } from '../core/target.ts'
 import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
-import { lessonOf, type SizeRefusal, within } from '../engine/learning/size-refusal.ts'
+import { lessonOf, type SizeRefusal, within } from '../engine/learning/learned-limits.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import { classifyProviderError } from '../formats/registry.ts'
 import type { NewTool } from '../core/conversation.ts'

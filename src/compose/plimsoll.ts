@@ -1,5 +1,5 @@
 import { createSession, type SessionOptions, type GatewaySession } from '../engine/session/session.ts'
-import { importStore } from '../engine/store-admin/store-import.ts'
+import { importStore } from '../engine/store-admin/store-export.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
 import { checkedPlimsoll, checkedSession, checkOptions } from './api/checked.ts'
 import { layFoundation } from './open/foundation.ts'

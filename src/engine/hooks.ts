@@ -83,25 +83,21 @@ export async function callHook<K extends HookName>(
   const hook = hooks?.[name]
   if (hooks === undefined || hook === undefined) return undefined
   const { timeoutMs = TIMEOUT_MS } = hooks
-  const warn = (message: string): undefined => {
-    emit({ type: 'warning', topic: 'hooks', message: `${name} ${message}` })
-    return undefined
-  }
+  const warn = (message: string): void => emit({ type: 'warning', topic: 'hooks', message: `${name} ${message}` })
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), timeoutMs)
+    timer = setTimeout(resolve, timeoutMs, 'late')
   })
   try {
     // The copy keeps a hook from changing what the engine goes on with.
-    const answer = await Promise.race([
-      Promise.resolve((hook as (given: unknown) => unknown).call(hooks, structuredClone(info))),
-      late,
-    ])
-    if (answer === 'late') return warn(`took longer than ${timeoutMs} ms and was left behind`)
-    return typeof answer === 'object' && answer !== null ? (answer as HookResult<K>) : undefined
+    const work: unknown = (hook as (given: unknown) => unknown).call(hooks, structuredClone(info))
+    const answer = await Promise.race([work, late])
+    if (typeof answer === 'object' && answer !== null) return answer as HookResult<K>
+    if (answer === 'late') warn(`took longer than ${timeoutMs} ms and was left behind`)
   } catch (error) {
-    return warn(`failed: ${error instanceof Error ? error.message : String(error)}`)
+    warn(`failed: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
     clearTimeout(timer)
   }
+  return undefined
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
 import { createPrefixes } from '../../src/util/prefix-memo.ts'
-import { createRecentBodies, weightOf } from '../../src/engine/memo/recent-bodies.ts'
+import { createRecentBodies, weightOf } from '../../src/engine/memo/memo.ts'
 import { codecs } from '../../src/formats/registry.ts'
 
 const chat = codecs.get('openai-chat')!
@@ -109,7 +109,7 @@ describe('recent bodies', () => {
 
   it('holds no more than it was told to', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies(createPrefixes(), { bytes: 2 * weightOf(bodyOf(6), 6), least: 0 })
+    const bodies = createRecentBodies(createPrefixes(), { bytes: 2 * weightOf(bodyOf(6), 6) })
     for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined, undefined, undefined])
     const many = createRecentBodies(createPrefixes(), { perOwner: 2 })

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createPlimsoll, type Plimsoll, type PlimsollEvent, type PlimsollOptions } from '../../src/index.ts'
 import { classifyProviderError } from '../../src/formats/overflow/classify.ts'
-import { learnedLimits } from '../../src/engine/learning/learned-limits.ts'
-import { lessonOf } from '../../src/engine/learning/size-refusal.ts'
+import { learnedLimits, lessonOf } from '../../src/engine/learning/learned-limits.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { words } from './words.ts'
 

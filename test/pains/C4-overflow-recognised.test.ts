@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { classifyProviderError, type ErrorKind } from '../../src/formats/overflow/classify.ts'
-import { lessonOf } from '../../src/engine/learning/size-refusal.ts'
+import { lessonOf } from '../../src/engine/learning/learned-limits.ts'
 
 interface Case {
   readonly name: string

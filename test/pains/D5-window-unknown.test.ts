@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { learnedLimits } from '../../src/engine/learning/learned-limits.ts'
-import { lessonOf } from '../../src/engine/learning/size-refusal.ts'
+import { learnedLimits, lessonOf } from '../../src/engine/learning/learned-limits.ts'
 import { classifyProviderError } from '../../src/formats/overflow/classify.ts'
 import { limitOf } from '../../src/meter/index.ts'
 

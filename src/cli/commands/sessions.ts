@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { exportStore, forkSession } from '../../engine/store-admin/store-admin.ts'
-import type { SeenItem } from '../../engine/session/status.ts'
+import type { SeenItem } from '../../engine/session/session.ts'
 import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
 import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
 import { confirmed, print, printTable, when } from '../kit/output.ts'

@@ -1,5 +1,5 @@
 import type { LogRecord } from '../../core/records.ts'
-import { storeTexts } from '../session/archive.ts'
+import { storeTexts, appendTo } from '../session/log.ts'
 import { draftOf } from './draft-of.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
 import type { Proposal } from './cascade/draft.ts'
@@ -7,12 +7,11 @@ import { summaryWriter } from './summary/summary-writer.ts'
 import { summaryLease } from './summary/summary-lease.ts'
 import { planEpoch } from './cascade/plan-epoch.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
-import { isOver } from '../prepare/limits.ts'
+import { isOver } from '../prepare/counting.ts'
 import { epochOf, ownTexts, viewUnder, type Cause } from './declare-epoch.ts'
 import { announceEpoch, askBeforeEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import { priceGate } from './price-gate.ts'
 import { recallUnder } from './record/record-recall.ts'
-import { appendTo } from '../session/restore.ts'
 
 /**
  * Starts a summary below high water, so that no request waits for it later. One at a time for each agent; after one that came to

@@ -4,7 +4,7 @@ import type { EngineDeps } from '../deps.ts'
 import { readRequest } from '../prepare/open.ts'
 import { prepare, type PrepareRequest } from '../prepare/prepare.ts'
 import { discard } from '../session/record.ts'
-import { appendTo } from '../session/restore.ts'
+import { appendTo } from '../session/log.ts'
 
 export interface CompactOptions {
   /** What the summary should hold: it reaches the model that writes it, and stays in view beside the summary. */

@@ -1,10 +1,11 @@
 import { declaredCount } from '../../core/epochs.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
-import { referenceHandles, storeTexts } from '../session/archive.ts'
+import { storeTexts } from '../session/log.ts'
+import { handlesOfRecord, reference } from '../store-admin/retention.ts'
 import { workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
 import { coverage, planEpoch } from './cascade/plan-epoch.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
-import { isCertainlyOver, isOver } from '../prepare/limits.ts'
+import { isCertainlyOver, isOver } from '../prepare/counting.ts'
 import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch.ts'
 import { countItems, draftOf } from './draft-of.ts'
@@ -85,7 +86,7 @@ async function planAndClaim(
     const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, context.limit)
     const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
     if (typeof right === 'object') {
-      await referenceHandles(deps, branch, [right])
+      await reference(deps, branch, handlesOfRecord(right))
       return claim(right)
     }
     const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan

@@ -1,11 +1,11 @@
 import { RECORD_VERSION } from '../../core/records.ts'
 import { announceEpoch, askBeforeEpoch, type DeclaredEpoch } from './announce-epoch.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
-import { isOver } from '../prepare/limits.ts'
+import { isOver } from '../prepare/counting.ts'
 import { declareEpoch } from './declare-epoch.ts'
 import { isOverheadHigh } from './needs-epoch.ts'
 import { priceGate } from './price-gate.ts'
-import { appendTo } from '../session/restore.ts'
+import { appendTo } from '../session/log.ts'
 import { isWriting } from '../session/branch.ts'
 import { nextRound } from '../../util/yield-now.ts'
 

@@ -1,8 +1,10 @@
+import { parsedJson } from '../../core/values.ts'
 import { SYSTEM_TENANT } from '../../core/handles.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
-import type { LearnedLimit } from '../../core/target.ts'
+import type { LearnedLimit, Target } from '../../core/target.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
+import { MOST_OF_WINDOW } from '../../meter/index.ts'
 
 /** Where something was learned, and by whom: two customers of one provider may have different windows. */
 export interface LearnedPlace {
@@ -14,9 +16,12 @@ export interface LearnedPlace {
 /** How it was learned: a refusal named the number, or counts stood still while requests grew. */
 export type LearnedFrom = 'refusal' | 'silent-truncation'
 
-interface LearnedEntry extends LearnedPlace, LearnedLimit {
+interface Lesson extends Omit<LearnedPlace, 'tenant'>, LearnedLimit {
   readonly from: LearnedFrom
   readonly at: number
+}
+
+interface LearnedEntry extends LearnedPlace, Lesson {
   /** It is forgotten then, and the next large request finds out again. */
   readonly until: number
 }
@@ -44,15 +49,12 @@ export interface LearnedLimits {
   forget(filter?: Partial<LearnedPlace>): Promise<number>
 }
 
-interface LearnedLimitsOptions {
-  /** A lesson is forgotten after this long: servers are restarted with larger windows. @default 24 hours */
-  readonly ttlMs?: number
-  /** The same for one that was only inferred. @default 6 hours */
-  readonly inferredTtlMs?: number
-  /** How long a look into the store holds; another process may have learned or forgotten meanwhile. @default 30 seconds */
-  readonly freshMs?: number
-}
-
+/** A lesson is forgotten after this long: servers are restarted with larger windows. */
+const TTL_MS = 24 * 3_600_000
+/** The same for one that was only inferred. */
+const INFERRED_TTL_MS = 6 * 3_600_000
+/** How long a look into the store holds; another process may have learned or forgotten meanwhile. */
+const FRESH_MS = 30_000
 /** Smaller numbers are no window of any server, and no limit of bytes. */
 const LEAST_WINDOW = 1_024
 const LEAST_BYTES = 16_384
@@ -63,46 +65,22 @@ const MOST_LESSONS = 200
 const TENANTS_KEY = 'learned-limits-tenants'
 const KEY = 'learned-limits'
 
-interface Lesson extends LearnedLimit {
-  readonly endpoint: string
-  readonly model: string
-  readonly from: LearnedFrom
-  readonly at: number
-}
-
-export function learnedLimits(
-  store: Pick<SessionStore, 'getValue' | 'setValue'>,
-  clock: Clock,
-  options: LearnedLimitsOptions = {},
-): LearnedLimits {
-  const { ttlMs = 24 * 3_600_000, inferredTtlMs = 6 * 3_600_000, freshMs = 30_000 } = options
+export function learnedLimits(store: Pick<SessionStore, 'getValue' | 'setValue'>, clock: Clock): LearnedLimits {
   const known = new BoundedMap<string, { readonly lessons: readonly Lesson[]; readonly readAt: number }>(MOST_TENANTS)
   const largest = new BoundedMap<string, Required<AcceptedPrompt>>(MOST_TENANTS)
-  const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? ttlMs : inferredTtlMs)
-
-  function remember(tenant: string, lessons: readonly Lesson[]): void {
-    known.set(tenant, { lessons, readAt: clock.now() })
-  }
-
-  const standing = (lessons: readonly Lesson[]): readonly Lesson[] =>
-    lessons.length === 0 ? lessons : lessons.filter((lesson) => clock.now() <= endOf(lesson))
-
-  /** Undefined when they have to be read. */
-  function freshLessons(tenant: string): readonly Lesson[] | undefined {
-    const found = known.get(tenant)
-    return found === undefined || clock.now() - found.readAt >= freshMs ? undefined : standing(found.lessons)
-  }
+  const endOf = ({ at, from }: Lesson): number => at + (from === 'refusal' ? TTL_MS : INFERRED_TTL_MS)
 
   async function lessonsOf(tenant: string): Promise<readonly Lesson[]> {
-    const fresh = freshLessons(tenant)
-    if (fresh !== undefined) return fresh
-    const lessons = readLessons(await store.getValue(tenant, KEY))
-    remember(tenant, lessons)
-    return standing(lessons)
+    let found = known.get(tenant)
+    if (found === undefined || clock.now() - found.readAt >= FRESH_MS) {
+      found = { lessons: readLessons(await store.getValue(tenant, KEY)), readAt: clock.now() }
+      known.set(tenant, found)
+    }
+    return found.lessons.filter((lesson) => clock.now() <= endOf(lesson))
   }
 
   async function keep(tenant: string, lessons: readonly Lesson[]): Promise<void> {
-    remember(tenant, lessons)
+    known.set(tenant, { lessons, readAt: clock.now() })
     await store.setValue(tenant, KEY, JSON.stringify(lessons))
   }
 
@@ -111,59 +89,48 @@ export function learnedLimits(
     return text === undefined ? [] : (JSON.parse(text) as string[])
   }
 
-  async function noteTenant(tenant: string): Promise<void> {
-    const all = await tenants()
-    if (!all.includes(tenant))
-      await store.setValue(SYSTEM_TENANT, TENANTS_KEY, JSON.stringify([...all.slice(-MOST_TENANTS + 1), tenant]))
-  }
-
   const wanted = async ({ tenant }: Partial<LearnedPlace>): Promise<readonly string[]> =>
     tenant === undefined ? tenants() : [tenant]
 
   return {
-    async of({ tenant, endpoint, model }) {
-      const lessons = freshLessons(tenant) ?? (await lessonsOf(tenant))
-      const found = lessons.find((lesson) => lesson.endpoint === endpoint && lesson.model === model)
-      return found === undefined ? undefined : limitIn(found)
+    async of({ tenant, ...place }) {
+      const found = (await lessonsOf(tenant)).find((lesson) => matches(lesson, place))
+      return found && { window: found.window, bodyBytes: found.bodyBytes }
     },
-    async learn(place, limit, from) {
-      const { tenant, endpoint, model } = place
-      const before = largest.get(keyOf(place))
+    async learn({ tenant, endpoint, model }, limit, from) {
+      const before = largest.get(keyOf({ tenant, endpoint, model }))
       const { window, bodyBytes } = limit
       if (window !== undefined && window < Math.max(LEAST_WINDOW, before?.tokens ?? 0)) return false
       if (bodyBytes !== undefined && bodyBytes < Math.max(LEAST_BYTES, before?.bytes ?? 0)) return false
       const lessons = await lessonsOf(tenant)
-      const isSame = (lesson: Lesson): boolean => lesson.endpoint === endpoint && lesson.model === model
+      const isSame = (lesson: Lesson): boolean => matches(lesson, { endpoint, model })
       const lesson: Lesson = { ...lessons.find(isSame), ...limit, endpoint, model, from, at: clock.now() }
       await keep(tenant, [...lessons.filter((one) => !isSame(one)), lesson].slice(-MOST_LESSONS))
-      await noteTenant(tenant)
+      const all = await tenants()
+      if (!all.includes(tenant))
+        await store.setValue(SYSTEM_TENANT, TENANTS_KEY, JSON.stringify([...all.slice(-MOST_TENANTS + 1), tenant]))
       return true
     },
     async accepted(place, { tokens = 0, bytes = 0 }) {
-      const { tenant, endpoint, model } = place
+      const { tenant, ...where } = place
       const key = keyOf(place)
       const before = largest.get(key) ?? { tokens: 0, bytes: 0 }
       if (tokens <= before.tokens && bytes <= before.bytes) return
       const most = { tokens: Math.max(tokens, before.tokens), bytes: Math.max(bytes, before.bytes) }
       largest.set(key, most)
-      const lessons = freshLessons(tenant) ?? (await lessonsOf(tenant))
-      const isRefuted = (lesson: Lesson): boolean =>
-        lesson.endpoint === endpoint &&
-        lesson.model === model &&
-        (most.tokens > (lesson.window ?? Infinity) || most.bytes > (lesson.bodyBytes ?? Infinity))
-      if (lessons.some(isRefuted))
-        await keep(
-          tenant,
-          lessons.filter((lesson) => !isRefuted(lesson)),
-        )
+      const lessons = await lessonsOf(tenant)
+      const left = lessons.filter(
+        (lesson) =>
+          !matches(lesson, where) ||
+          (most.tokens <= (lesson.window ?? Infinity) && most.bytes <= (lesson.bodyBytes ?? Infinity)),
+      )
+      if (left.length < lessons.length) await keep(tenant, left)
     },
     async list(filter = {}) {
       const entries: LearnedEntry[] = []
-      for (const tenant of await wanted(filter)) {
-        for (const lesson of await lessonsOf(tenant)) {
+      for (const tenant of await wanted(filter))
+        for (const lesson of await lessonsOf(tenant))
           if (matches(lesson, filter)) entries.push({ tenant, ...lesson, until: endOf(lesson) })
-        }
-      }
       return entries
     },
     async forget(filter = {}) {
@@ -181,21 +148,92 @@ export function learnedLimits(
 
 const keyOf = ({ tenant, endpoint, model }: LearnedPlace): string => jointKey(tenant, jointKey(endpoint, model))
 
-const limitIn = ({ window, bodyBytes }: Lesson): LearnedLimit => ({
-  ...(window !== undefined && { window }),
-  ...(bodyBytes !== undefined && { bodyBytes }),
-})
-
 const matches = (lesson: Lesson, { endpoint, model }: Partial<LearnedPlace>): boolean =>
   (endpoint === undefined || lesson.endpoint === endpoint) && (model === undefined || lesson.model === model)
 
 /** What cannot be read was never learned. */
-function readLessons(text: string | undefined): readonly Lesson[] {
-  if (text === undefined) return []
-  try {
-    const lessons: unknown = JSON.parse(text)
-    return Array.isArray(lessons) ? (lessons as Lesson[]) : []
-  } catch {
-    return []
+function readLessons(text = ''): readonly Lesson[] {
+  const lessons = parsedJson(text)
+  return Array.isArray(lessons) ? (lessons as Lesson[]) : []
+}
+
+/** What a provider said when it refused a request for its size. */
+export interface SizeRefusal {
+  readonly kind: 'overflow' | 'body-size'
+  /** What fits, where the refusal names it: tokens of the window, or bytes. */
+  readonly limit?: number
+  /** Prompt tokens as the provider counted them. */
+  readonly input?: number
+}
+
+/** What we had thought of the request that was refused. */
+interface RefusedRequest {
+  /** Upper bound of its tokens. */
+  readonly tokens: number
+  readonly outputReserve: number
+  readonly bytes: number
+  /** Everything that the provider counts stands in it. @default true */
+  readonly isWhole?: boolean
+}
+
+interface RefusalLesson {
+  /** What the refusal itself says about this endpoint, for everybody; absent where it may be about something else. */
+  readonly learned?: LearnedLimit
+  /** What this one conversation is kept within from now on; absent where a smaller history would not help. */
+  readonly retry?: LearnedLimit
+}
+
+/** A refusal without numbers only says "less than this"; this share of it is tried next. */
+const GUESS = 0.75
+/** Bytes are mostly pictures and long results: a smaller step would often fail again. */
+const GUESS_BYTES = 0.5
+/** Windows outside are typing errors, or made-up numbers. */
+const PLAUSIBLE = [1_024, 100_000_000] as const
+
+/**
+ * A window is learned only from the number that the refusal names, and only where our own count was above it too: else the refusal is about
+ * something that we cannot see, or about how we count. The conversation at hand is made smaller in any case that can help.
+ */
+export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
+  const { tokens, outputReserve, bytes, isWhole = true } = sent
+  if (kind === 'body-size') {
+    const learned = limit === undefined || limit >= bytes ? undefined : { bodyBytes: limit }
+    return { learned, retry: learned ?? { bodyBytes: Math.floor(bytes * GUESS_BYTES) } }
+  }
+  const isNamed = limit !== undefined && limit >= PLAUSIBLE[0] && limit <= PLAUSIBLE[1]
+  const window = retryWindow(isNamed ? limit : undefined, input, sent)
+  return {
+    learned: isNamed && isWhole && tokens + outputReserve > limit ? { window: limit } : undefined,
+    retry: window === undefined ? undefined : { window },
   }
 }
+
+/** A count of ours that was too low makes the limit smaller by the same factor; what we cannot see takes its own tokens from it. */
+function retryWindow(limit: number | undefined, input: number | undefined, sent: RefusedRequest): number | undefined {
+  const { tokens, outputReserve, isWhole = true } = sent
+  if (limit === undefined) return windowFor(tokens * GUESS, outputReserve)
+  if (input === undefined) {
+    return tokens + outputReserve > limit ? limit : windowFor(tokens * GUESS, outputReserve)
+  }
+  const window = isWhole ? limit / Math.max(1, input / Math.max(1, tokens)) : limit - Math.max(0, input - tokens)
+  return window < PLAUSIBLE[0] ? undefined : Math.floor(window)
+}
+
+/** The window in which so many prompt tokens fit beside the output reserve. */
+function windowFor(promptTokens: number, outputReserve: number): number {
+  const shared = promptTokens / (1 - MOST_OF_WINDOW)
+  return Math.floor(outputReserve >= shared ? shared : promptTokens + outputReserve)
+}
+
+/** The target for one conversation that was refused: that holds over a window that was set, and over what others were taught. */
+export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
+  const { learned, heldWithin } = target
+  return {
+    ...target,
+    heldWithin: lesser(window, heldWithin),
+    learned: { ...learned, bodyBytes: lesser(bodyBytes, learned?.bodyBytes) },
+  }
+}
+
+const lesser = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)

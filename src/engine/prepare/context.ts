@@ -9,22 +9,44 @@ import type { SendToModel } from '../../ports/model-call.ts'
 import type { EngineDeps, Presented } from '../deps.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
-import type { Branch, Unwritten } from '../session/branch.ts'
+import type { Branch, Standing, Unwritten } from '../session/branch.ts'
 import type { Epoch, FirstSendEdit, RequestSent } from '../../core/records.ts'
-import type { FoundEpoch } from '../../ports/session-store.ts'
+export type { Standing }
 
-/** One request on its way through `prepare`: what came in and where it is going. */
-export interface PrepareContext {
-  readonly deps: EngineDeps
-  readonly branch: Branch
+/**
+ * A request that was read: what the engine takes as it is. The gateway makes one of each request that it opens, the verb `prepare` of what its
+ * caller gave.
+ */
+export interface ReadRequest {
   readonly codec: Codec
   /** The body as it came. */
   readonly text: string
-  /** Its length in UTF-8. */
-  readonly bytes: number
   readonly conversation: Conversation
+  /** The content chain of its items. */
   readonly links: readonly Link[]
-  /** Items and links at the start that the last request had as well: whatever is asked once about an item was asked then. */
+  /** In order of preference. */
+  readonly targets: readonly Target[]
+  /** Calls that the caller still counts on; the price gate's horizon. */
+  readonly expectedCalls?: number
+  /** Sends one more request to the target at this place in the list. */
+  readonly sendTo?: (target: number) => SendToModel | undefined
+  /** Readers that the caller answers itself and that the request may declare. */
+  readonly tools?: ToolOffer
+  /** The body with the history that the provider holds written out, where all of it is known: what is sent when it no longer fits. */
+  readonly writeOut?: () => Promise<string | undefined>
+  /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. */
+  readonly isObserved?: boolean
+  /** The answer will be read along: a request about which nothing new was decided is archived together with it. */
+  readonly isReadAlong?: boolean
+}
+
+/** A request on its way through `prepare`, and where it is going. */
+export interface PrepareContext extends ReadRequest {
+  readonly deps: EngineDeps
+  readonly branch: Branch
+  /** Length of its text in UTF-8. */
+  readonly bytes: number
+  /** Items and links at the start that the last request had as well: what is asked once about an item was asked then. */
   readonly known: { readonly items: number; readonly links: number }
   readonly target: Target
   /** Its place in the list of the request. */
@@ -38,8 +60,6 @@ export interface PrepareContext {
   readonly epochReaders: () => Readers
   /** Tools of ours, by what a view leaves out. */
   readonly offer: OpenOffer
-  /** Calls that the caller still counts on; the price gate's horizon. */
-  readonly expectedCalls: number | undefined
   /** Asks the model at hand, for a summary in band. */
   readonly send: SendToModel | undefined
   readonly emit: (body: EventBody) => void
@@ -62,43 +82,8 @@ export interface View {
   readonly measurement: Measurement
   /** Measured prompt of the last call plus what came since, where there was one; else the measurement. */
   readonly estimate: CountedLoad
-  /** The same with a margin where nobody knows the model: what reductions go by. */
+  /** The same with a margin where the model is unknown: what reductions go by. */
   readonly load: Load
-}
-
-/**
- * A request that was read: what the engine takes as it is. The gateway makes one of each request that it opens, the verb `prepare` of what its
- * caller gave.
- */
-export interface ReadRequest {
-  readonly codec: Codec
-  /** The body as it came. */
-  readonly text: string
-  readonly conversation: Conversation
-  /** The content chain of its items. */
-  readonly links: readonly Link[]
-  /** In order of preference. */
-  readonly targets: readonly Target[]
-  readonly expectedCalls?: number
-  /** Sends one more request to the target at this place in the list. */
-  readonly sendTo?: (target: number) => SendToModel | undefined
-  /** Readers that the caller answers itself and that the request may declare. */
-  readonly tools?: ToolOffer
-  /** The body with the history that the provider holds written out, where all of it is known: what is sent when it no longer fits. */
-  readonly writeOut?: () => Promise<string | undefined>
-  /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. */
-  readonly isObserved?: boolean
-  /** The answer will be read along: a request about which nothing new was decided is archived together with it. */
-  readonly isReadAlong?: boolean
-}
-
-/** A request with the edits that already stand for it: its epoch, if one applies, and the first-send edits of its items. */
-export interface Standing {
-  readonly epoch: Epoch | undefined
-  /** Every epoch that covers a part of the transcript, that one included. */
-  readonly epochs: readonly FoundEpoch[]
-  /** Item index → the edit made when it was first sent. */
-  readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
 
 /** A result that is shown shorter from its first send on. */
@@ -110,7 +95,7 @@ export interface NewEdit {
   readonly about?: Presented['about']
 }
 
-/** What the log needs about one request. It is written once, however many ask. */
+/** What the log needs about one request. It is written once, however often it is asked for. */
 export interface Journal {
   write(): Promise<void>
   /** The same with what is said about a request that leaves; apart from it where it is written already. */
@@ -129,7 +114,6 @@ export interface Permission {
 
 /** A request that was read for one of its targets. Each stage of `prepare` adds to it what it found out. */
 export interface Opened {
-  readonly request: ReadRequest
   readonly context: PrepareContext
   /** What stood before this request. */
   readonly found: Standing

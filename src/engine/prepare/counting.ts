@@ -1,7 +1,7 @@
-import type { Conversation } from '../../core/conversation.ts'
+import type { Conversation, RequestSettings } from '../../core/conversation.ts'
 import { type Count, isChained } from '../../core/count.ts'
 import { type Item, mediaBytes } from '../../core/item.ts'
-import type { Load } from '../../core/target.ts'
+import type { Load, Limit, Target } from '../../core/target.ts'
 import {
   occupancy,
   occupancyByDifference,
@@ -12,88 +12,81 @@ import {
   LONG_TEXT,
   textPieces,
   type TargetRef,
+  MOST_OF_WINDOW,
 } from '../../meter/index.ts'
-import type { Measured } from '../learning/teach.ts'
+import type { Measured } from '../learning/calibrations.ts'
 import { declared } from '../readers/offered-tools.ts'
 import type { CountedLoad, PrepareContext, View, Weighing } from './context.ts'
 import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
+import type { ModelRule, Policy } from '../../core/policy.ts'
+import { reserved } from '../epoch/thresholds.ts'
+import { changeEnvelope } from '../../core/edits.ts'
+import { isPlimsollError } from '../../core/errors.ts'
 
-/** The last measured call on the same model, whatever became of its bytes. */
-function lastOn({
-  branch: {
-    log: { measured: last },
-  },
-  target,
-  gauge,
-}: Weighing): Measured | undefined {
-  // A request that brought only what was new has no difference to a whole one either.
-  const isSame = last?.model === target.model && last.endpoint === target.endpoint && last.chained !== true
-  // Counts of two kinds have no difference that would say something.
-  return isSame && isExact(gauge) === (last.exact === true) ? last : undefined
+/** The last measured call on the same model. */
+function lastHere({ branch, target }: Weighing): Measured | undefined {
+  const { measured: last } = branch.log
+  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
 }
 
-const isExact = ({ estimated = false }: PrepareContext['gauge']): boolean => !estimated
+/** The same where a whole request has a difference to it: counts of two kinds, and a request that brought only what was new, have none. */
+function lastOn(context: Weighing): Measured | undefined {
+  const last = lastHere(context)
+  return last?.chained !== true && (last?.exact === true) === (context.gauge.estimated !== true) ? last : undefined
+}
 
 /** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
-export function anchorFor({ branch, links, target }: PrepareContext, epoch: string | undefined): Anchor | undefined {
-  const { measured: last } = branch.log
-  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint || last.epoch !== epoch)
-    return undefined
+function anchorFor(context: PrepareContext, epoch: string | undefined): Anchor | undefined {
+  const last = lastHere(context)
   // Looked for from the end: it is the last request's.
-  return links.findLast((link) => link.chain === last.chain) === undefined ? undefined : last
-}
-
-/** Instructions and tools were counted in another way then: whether they changed since cannot be told from their numbers. */
-const comparable = (
-  anchor: Anchor | undefined,
-  measurement: Measurement,
-  gauge: PrepareContext['gauge'],
-): Anchor | undefined =>
-  anchor === undefined || isExact(gauge) === (anchor.exact === true)
-    ? anchor
-    : { ...anchor, standing: measurement.parts.head + measurement.parts.tools }
-
-/** The last measured call of a conversation that the provider holds, whichever way it was counted. */
-function lastChained({ branch, target, gauge }: Weighing, measurement: Measurement): Anchor | undefined {
-  const { measured: last } = branch.log
-  return last?.model === target.model && last.endpoint === target.endpoint
-    ? comparable(last, measurement, gauge)
-    : undefined
+  return last?.epoch === epoch && context.links.findLast(({ chain }) => chain === last?.chain) ? last : undefined
 }
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
-export function occupancyOf(
+function occupancyFrom(
   context: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,
-  anchor?: Anchor,
+  anchor: Anchor | undefined,
   epoch?: string,
 ): Occupancy {
   const { deps, gauge } = context
+  const { head, tools } = measurement.parts
+  // Where instructions and tools were counted in another way then, their numbers do not tell whether they changed.
+  const comparable = (last: Anchor | undefined): Anchor | undefined =>
+    last === undefined || (last.exact === true) === (gauge.estimated !== true)
+      ? last
+      : { ...last, standing: head + tools }
   if (isChained(conversation.settings))
-    return occupancyOfChained(deps.meter, gauge, conversation, measurement, lastChained(context, measurement))
-  const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor, measurement, gauge), epoch)
+    return occupancyOfChained(deps.meter, gauge, conversation, measurement, comparable(lastHere(context)))
+  const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor), epoch)
   if (grown.measured !== undefined) return grown
   return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
 }
+
+export const occupancyOf = (
+  context: PrepareContext,
+  conversation: Conversation,
+  measurement: Measurement,
+  epoch: string | undefined,
+): Occupancy => occupancyFrom(context, conversation, measurement, anchorFor(context, epoch), epoch)
 
 /** What is known of a view's load, and the same with the margin of an unknown model: a guess may cost a reduction, not the request. */
 export function loadsOf(
   context: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,
-  { anchor, epoch }: { readonly anchor: Anchor | undefined; readonly epoch: string | undefined },
+  epoch: string | undefined,
 ): Pick<View, 'estimate' | 'load'> {
   const { deps, target, gauge } = context
   const { design } = deps.meter
-  const counted = occupancyOf(context, conversation, measurement, anchor, epoch)
-  const careful = (load: CountedLoad): Load => loadWithMargin(load, conversation, marginFor(context))
-  if (design === undefined) return { estimate: counted, load: careful(counted) }
+  const anchor = anchorFor(context, epoch)
+  const counted = occupancyFrom(context, conversation, measurement, anchor, epoch)
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
-  const load = design.load(input)
-  return { estimate: design.certain(input) ?? load, load: careful(load) }
+  const load = design?.load(input) ?? counted
+  return { estimate: design?.certain(input) ?? load, load: loadWithMargin(load, conversation, marginFor(context)) }
 }
 
 /** Upper bound of the tokens outside the history: instructions, tools, framing. */
@@ -104,22 +97,33 @@ export function fixedCountOf(context: PrepareContext): Count {
   const { deps, gauge, conversation } = context
   const bare = { ...declared(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
+  const { count } = measurement
   const factor = deps.meter.design?.factor(lastOn(context))
-  const load = factor === undefined ? occupancyOf(context, bare, measurement) : scaled(measurement, factor)
+  const load =
+    factor === undefined
+      ? occupancyFrom(context, bare, measurement, undefined)
+      : { ...measurement, count: { ...count, high: count.high * factor } }
   return loadWithMargin(load, bare, marginFor(context)).count
 }
 
-const scaled = (measurement: Measurement, factor: number): Measurement => ({
-  ...measurement,
-  count: { ...measurement.count, high: measurement.count.high * factor },
-})
-
-/** Upper bound of an item's tokens on the request's model. */
+/** Upper bound of an item's tokens on the request's model. A picture has no text to be careful about. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
   const margin = marginFor(context)
-  return (item) => itemWithMargin(item, deps.meter.countItem(gauge, item).high * factor, margin)
+  return (item) => {
+    const high = deps.meter.countItem(gauge, item).high * factor
+    if (item.media === undefined) return worst(high, Buffer.byteLength(item.text), margin.text)
+    return high * Math.max(margin.media, item.text === '' ? 1 : margin.text)
+  }
+}
+
+/** The same of a text. */
+export const textTokensOf = (context: Weighing): ((text: string) => number) => {
+  const { deps, gauge } = context
+  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const margin = marginFor(context)
+  return (text) => worst(deps.meter.countText(gauge, text).high * factor, Buffer.byteLength(text), margin.text)
 }
 
 /** Likely tokens of an item and of a text, without any margin. */
@@ -133,17 +137,10 @@ export function likelyCounts({ deps, gauge }: PrepareContext): {
   }
 }
 
-export const textTokensOf = (context: Weighing): ((text: string) => number) => {
-  const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
-  const margin = marginFor(context)
-  return (text) => textWithMargin(text, deps.meter.countText(gauge, text).high * factor, margin)
-}
-
 /** Four bytes to a token is what designs without a tokenizer assume; the fitted estimate is lower on repetitive text. */
 const BYTES_PER_TOKEN = 4
 
-/** What one kind of text showed of a tokenizer that nobody fitted our estimate to may be off by this much on another. */
+/** Where our estimate is not fitted to a tokenizer, what one kind of text showed of it may be off by this much on another. */
 const MEASURED_MARGIN = 1.8
 
 /** How much more than estimated the parts of a request may be; 1 means that the estimate stands. */
@@ -153,8 +150,8 @@ interface UnknownModelMargin {
 }
 
 /**
- * On a model that no catalogue knows and nobody has measured yet: some tokenizers make more than twice as many tokens, and nobody
- * knows by which rule it counts pictures. Reported usage makes it smaller for text and ends it for pictures.
+ * On a model that no catalogue knows and that was not measured yet: some tokenizers make more than twice as many tokens, and the rule by
+ * which it counts pictures is unknown. Reported usage makes the margin smaller for text and ends it for pictures.
  */
 function marginFor({ deps, branch, target, gauge }: Weighing): UnknownModelMargin {
   const { caution = 1 } = deps.policy
@@ -165,7 +162,7 @@ function marginFor({ deps, branch, target, gauge }: Weighing): UnknownModelMargi
   return { text: Math.max(MEASURED_MARGIN, caution ** (1 - evidence)), media: isMediaKnown ? 1 : caution }
 }
 
-/** The margin is about what nobody has counted: the part that the provider measured stands as it is. */
+/** The margin is about what was only estimated: the part that the provider measured stands as it is. */
 function loadWithMargin(
   load: CountedLoad,
   { items, settings }: Pick<Conversation, 'items' | 'settings'>,
@@ -173,9 +170,12 @@ function loadWithMargin(
 ): Load {
   if (margin.text === 1 && margin.media === 1) return load
   const { measured, measuredItems = 0, mediaHigh = 0, count, bytes } = load
+  // What a client wrote beyond any name of a model is sent, and no part of the prompt.
+  const { model = '' } = settings
+  const nameBytes = Buffer.byteLength(model) - Buffer.byteLength(modelName(model))
   const guessed =
     measured === undefined
-      ? bytes - nameBytes(settings) - items.reduce((sum, item) => sum + mediaBytes(item), 0)
+      ? bytes - nameBytes - items.reduce((sum, item) => sum + mediaBytes(item), 0)
       : items.slice(measuredItems).reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
   const known = measured ?? 0
   const words = Math.max(0, count.high - known - mediaHigh)
@@ -184,19 +184,6 @@ function loadWithMargin(
     count: { ...count, high: known + worst(words, guessed, margin.text) + mediaHigh * margin.media },
   }
 }
-
-/** What a client wrote beyond any name of a model is sent, and no part of the prompt. */
-const nameBytes = ({ model = '' }: Conversation['settings']): number =>
-  Buffer.byteLength(model) - Buffer.byteLength(modelName(model))
-
-/** An item's upper bound; a picture has no text to be careful about. */
-function itemWithMargin(item: Item, high: number, margin: UnknownModelMargin): number {
-  if (item.media === undefined) return textWithMargin(item.text, high, margin)
-  return high * Math.max(margin.media, item.text === '' ? 1 : margin.text)
-}
-
-const textWithMargin = (text: string, high: number, margin: UnknownModelMargin): number =>
-  worst(high, Buffer.byteLength(text), margin.text)
 
 const worst = (high: number, bytes: number, margin: number): number =>
   margin === 1 ? high : Math.max(high, bytes / BYTES_PER_TOKEN) * margin
@@ -231,4 +218,110 @@ export async function countAhead(
       await nextRound()
     }
   }
+}
+
+/** What fits. A policy that holds back a share of the window first has to know the window. */
+export function limitFor(
+  { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
+  given: Target,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+): Limit {
+  const { reserve = 'request', defaultWindow, models = [], stop } = policy
+  const { model, provider } = given
+  const fitting = models.filter(
+    (rule) =>
+      (rule.model === undefined || rule.model === model) &&
+      // A model that a rule names needs no provider to be known by.
+      (rule.provider === undefined || rule.provider === provider || (provider === undefined && rule.model === model)),
+  )
+  // The last rule decides each number.
+  const rule: ModelRule = Object.assign({}, ...fitting)
+  const { bufferTokens } = rule
+  const buffer = bufferTokens === undefined ? policy.buffer : { fraction: 0, min: bufferTokens, max: bufferTokens }
+  const set = given.window ?? rule.window
+  let target: Target = {
+    ...given,
+    // A server gives a request the window that it asks for; a smaller one that was set holds.
+    window: settings.window === undefined ? set : Math.min(settings.window, set ?? settings.window),
+    maxOutputTokens: given.maxOutputTokens ?? rule.maxOutputTokens,
+  }
+  const bare = (): Limit => meter.limitOf(target, { ...settings, maxOutputTokens: 0 }, buffer)
+  if (defaultWindow !== undefined && target.window === undefined && bare().source === 'default')
+    target = { ...target, window: defaultWindow }
+  let asked = settings
+  if (reserve === 'quarter') {
+    const quarter = (): number => Math.floor(bare().window / 4)
+    asked = { ...settings, maxOutputTokens: settings.maxOutputTokens ?? target.maxOutputTokens ?? quarter() }
+  } else if (reserve !== 'request') asked = reserved(policy, codecs.get(format)?.traits, settings, bare().window)
+  const limit = meter.limitOf(target, asked, buffer)
+  return stop === undefined ? limit : { ...limit, tokens: Math.min(limit.tokens, Math.floor(limit.window * stop)) }
+}
+
+/** The limit with the request's own output cap, or with another one. */
+const limitWith = (
+  deps: EngineDeps,
+  target: Target,
+  { format, settings }: Conversation,
+  maxOutputTokens = settings.maxOutputTokens,
+): Limit => limitFor(deps, target, { format, settings: { ...settings, maxOutputTokens } })
+
+export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
+
+/**
+ * Whether it does not fit by the least that it may be. What only may be too large, although everything that may be reduced was, is the
+ * provider's to decide, and an overflow is recovered.
+ */
+export const isCertainlyOver = ({ count, bytes }: Load, limit: Limit): boolean =>
+  count.low > limit.tokens || bytes > limit.bytes
+
+/** The least that the policy lets a request's own cap be lowered to; undefined when it may not be touched. */
+function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
+  const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
+  if (rule === undefined || asked === undefined) return undefined
+  const { minTokens, minShare } = rule
+  // The vendor refuses a cap that the thinking alone would use up.
+  const floor = Math.max(minTokens, Math.ceil(asked * minShare), thinkingBudget === 0 ? 0 : thinkingBudget + minTokens)
+  return floor < asked ? floor : undefined
+}
+
+/** A cap that leaves no room for any prompt is lowered before anything is measured; in a small window further than the policy's floor. */
+export function openLimit(
+  deps: EngineDeps,
+  target: Target,
+  conversation: Conversation,
+): { readonly limit: Limit; readonly conversation: Conversation } {
+  try {
+    return { limit: limitWith(deps, target, conversation), conversation }
+  } catch (error) {
+    if (deps.policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
+    const { settings } = conversation
+    const share = Math.floor(Number(error.fields['window']) * MOST_OF_WINDOW)
+    for (const cap of [outputFloor(deps.policy, settings) ?? share, share]) {
+      if (cap <= (settings.thinkingBudget ?? 0)) continue
+      try {
+        const limit = limitWith(deps, target, conversation, cap)
+        return { limit, conversation: changeEnvelope(conversation, { maxOutputTokens: cap }) }
+      } catch {
+        // Another cap may leave room.
+      }
+    }
+    throw error
+  }
+}
+
+/**
+ * When only the request's own output cap makes it too large, the cap gives way before history does: by what is missing, never below
+ * the policy's floor. Undefined when that is not enough.
+ */
+export function lowerOutput(context: PrepareContext, view: View): PrepareContext | undefined {
+  const { deps, limit, target, conversation } = context
+  const asked = conversation.changes?.maxOutputTokens ?? conversation.settings.maxOutputTokens
+  const floor = outputFloor(deps.policy, conversation.settings)
+  const missing = Math.ceil(view.load.count.high) - limit.tokens
+  if (floor === undefined || asked === undefined || missing <= 0 || view.load.bytes > limit.bytes) return undefined
+  const lowered = asked - missing
+  if (lowered < floor) return undefined
+  const roomier = limitWith(deps, target, conversation, lowered)
+  if (view.load.count.high > roomier.tokens) return undefined
+  return { ...context, limit: roomier, conversation: changeEnvelope(conversation, { maxOutputTokens: lowered }) }
 }

@@ -1,11 +1,9 @@
 import { sharedLinks } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
-import type { MeasuredRequest } from '../../core/records.ts'
-import type { Load, Thresholds } from '../../core/target.ts'
+import type { Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/count.ts'
-import type { Writable } from '../../util/writable.ts'
 import type { OpenTurn, Unwritten } from '../session/branch.ts'
-import type { Permission, PrepareContext, View, Permitted, NewEdit, ReadyRequest } from './context.ts'
+import type { Permission, PrepareContext, Permitted, View, NewEdit, ReadyRequest } from './context.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
@@ -18,21 +16,21 @@ import { sentRecords } from '../session/record.ts'
 
 /** Writes what leaves and checks it; what was decided is durable before it is handed out. `source` is the text that the caller gave. */
 export async function finalise(permitted: Permitted, source: string): Promise<ReadyRequest> {
-  const { request, context, standing, view, edits, epoch, journal, isClosing, permission } = permitted
-  const { deps } = context
+  const { context, standing, view, edits, epoch, journal, isClosing, permission } = permitted
+  const { deps, isReadAlong, isObserved } = context
   try {
     const leaving: Permission = { ...permission, view: leavingView(context, permission.view) }
-    const isStopped = permission.verdict.kind === 'halt'
+    const isHalted = permission.verdict.kind === 'halt'
     // The client's own items may wait for the answer: it sends them again.
-    const unwritten = request.isReadAlong === true && !isStopped ? journal.later() : undefined
+    const unwritten = isReadAlong === true && !isHalted ? journal.later() : undefined
     if (unwritten === undefined) {
       // A halted request never leaves; of one whose answer is read along, the answer will tell.
-      const isSent = request.isReadAlong !== true && (!isStopped || request.isObserved === true)
+      const isSent = isReadAlong !== true && (!isHalted || isObserved === true)
       await journal.writeWith(isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : [])
     }
     if (deps.hooks !== undefined) await tellHooks(context, deps.hooks, edits, leaving)
     if (epoch === undefined && !isClosing && deps.summarizer !== undefined) await startSummary(context, standing, view)
-    return finish(permitted, leaving, unwritten, source)
+    return finish({ ...permitted, permission: leaving }, unwritten, source)
   } catch (error) {
     // What never leaves is never billed.
     if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
@@ -65,69 +63,58 @@ async function tellHooks(
 }
 
 /** Remembers the request on its branch, opens its turn, and says what was done. `permission` has the view as it leaves. */
-function finish(
-  permitted: Permitted,
-  permission: Permission,
-  unwritten: Unwritten | undefined,
-  source: string,
-): ReadyRequest {
-  const { request, context, before, edits, epoch, standing, moved } = permitted
-  const { deps, branch, conversation, links, target, gauge, limit, emit } = context
-  const { view, verdict } = permission
-  const epochId = epoch?.id ?? standing.epoch?.id
-  const { high } = view.load.count
+function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: string): ReadyRequest {
+  const { context, before, edits, epoch, standing, moved, permission } = permitted
+  const { deps, branch, codec, conversation, links, target, gauge, limit, emit } = context
+  const { policy } = deps
+  const { verdict, view } = permission
+  const { load, plan } = view
+  const { tokens, low, high } = load.count
   // What has to stay is looked at where it was: a long task raises what a compaction can aim at.
   const aim = epoch === undefined ? undefined : draftOf(context, standing).lowTokens
   const thresholds = thresholdsOf(context, view, aim)
-  const isStopped = verdict.kind === 'halt' && request.isObserved !== true
-  const id = branch.turns.newId(branch.log.turns)
   // There is nothing to record about what is never sent.
-  if (!isStopped) branch.turns.open(turnOf(permitted, permission, { id, epoch: epochId, unwritten, thresholds }))
-  const { items } = conversation
-  const { epochs, firstSend } = standing
-  if (epoch === undefined) tellBrokenPrefix(permitted)
+  const isStopped = verdict.kind === 'halt' && context.isObserved !== true
+  const turn = branch.turns.open(turnOf(permitted, thresholds, unwritten), branch.log.turns, !isStopped)
+  if (epoch === undefined) tellBrokenPrefix(context)
   branch.requests.prepared(
     {
-      items,
+      items: conversation.items,
       links,
       model: target.model,
-      load: view.load,
+      load,
       limit,
       asked: askedOf(conversation),
       readers: context.readers,
     },
-    {
-      known: context.known.links,
-      // An epoch of this request is found by the next one, like any other.
-      trail:
-        epoch === undefined && moved === undefined
-          ? { items, links, epochs, firstSend, decisions: branch.log.decisions }
-          : undefined,
-      isReduced: epoch !== undefined,
-    },
+    context.known.links,
+    standing,
+    // An epoch of this request is found by the next one, like any other.
+    epoch === undefined && moved === undefined ? branch.log.decisions : undefined,
+    epoch !== undefined,
   )
-  branch.toolUse.is(toolUseOf(context, standing))
-  const { lowBy = 'high' } = deps.policy.water
-  const tight = high > limit.tokens || (aim !== undefined && view.load.count[lowBy] > aim)
+  branch.toolUse = toolUseOf(context, standing)
+  const { lowBy = 'high', warn } = policy.water
+  const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
-  if (high > deps.policy.water.warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
-  const loadOriginal = view.plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
+  if (high > warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
+  const loadOriginal = plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',
-    turn: id,
-    format: context.codec.format,
+    turn,
+    format: codec.format,
     model: target.model,
     load: high,
     original: loadOriginal,
     limit: limit.tokens,
-    bytes: view.load.bytes,
+    bytes: load.bytes,
     verdict: verdict.kind,
-    edits: view.plan.length,
+    edits: plan.length,
     tight,
   })
-  if (isStopped) tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn: id, code: 'budget-exceeded' })
+  if (isStopped) tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn, code: 'budget-exceeded' })
   return {
-    id,
+    id: turn,
     chosen: context.chosen,
     body: view.text,
     text: view.text,
@@ -135,10 +122,11 @@ function finish(
     splices: context.text === source ? view.splices : undefined,
     headers: view.headers,
     verdict,
-    load: told(view.load),
+    // A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both.
+    load: { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } },
     limit,
-    edits: view.plan,
-    epoch: epochId,
+    edits: plan,
+    epoch: epoch?.id ?? standing.epoch?.id,
     declared: (view.conversation.changes?.addTools ?? []).map(({ name }) => name),
     report: {
       untouched: view.text === source,
@@ -146,10 +134,10 @@ function finish(
       loadBefore: before.load.count.high,
       loadAfter: high,
       newEpoch: epoch && { id: epoch.id, forced: epoch.forced, covered: epoch.count },
-      shortened: edits.map((edit) => ({
-        itemId: conversation.items[edit.index]!.id,
-        handle: edit.record.handle,
-        originalBytes: Buffer.byteLength(edit.original),
+      shortened: edits.map(({ index, record: { handle }, original }) => ({
+        itemId: conversation.items[index]!.id,
+        handle,
+        originalBytes: Buffer.byteLength(original),
       })),
       tight,
       thresholds,
@@ -157,9 +145,18 @@ function finish(
   }
 }
 
+/** As the policy has them for this request, rounded as they are told. */
+const thresholdsOf = (
+  { deps: { policy }, branch, limit }: PrepareContext,
+  { measurement }: View,
+  aim?: number,
+): Thresholds => ({
+  high: Math.round(highWater(policy, limit, branch.log.cacheIsWarm)),
+  low: Math.round(aim ?? lowWater(policy, limit, measurement.parts.head + measurement.parts.tools)),
+})
+
 /** The client changed what it had sent. Another line of the same session, and the way back to one, is none of that. */
-function tellBrokenPrefix({ context: { branch, links, emit } }: Permitted): void {
-  const { requests } = branch
+function tellBrokenPrefix({ branch: { requests }, links, emit }: PrepareContext): void {
   const { last } = requests
   const shared = last === undefined ? 0 : sharedLinks(last.links, links)
   if (last === undefined || shared === 0 || shared === last.links.length) return
@@ -168,78 +165,45 @@ function tellBrokenPrefix({ context: { branch, links, emit } }: Permitted): void
     emit({ type: 'prefix-broken', by: 'client', atItem: changed.index })
 }
 
-/** As the policy has them for this request, rounded as they are told. */
-function thresholdsOf(context: PrepareContext, { measurement }: View, aim: number | undefined): Thresholds {
-  const { deps, branch, limit } = context
-  const { head, tools } = measurement.parts
-  return {
-    high: Math.round(highWater(deps.policy, limit, branch.log.cacheIsWarm)),
-    low: Math.round(aim ?? lowWater(deps.policy, limit, head + tools)),
-  }
-}
-
-/** A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both. */
-function told(load: Load): Load {
-  const { tokens, low, high } = load.count
-  if (low <= tokens && tokens <= high) return load
-  return { ...load, count: { ...load.count, low: Math.min(low, tokens), high: Math.max(high, tokens) } }
-}
-
+/** What recording the answer needs to know of its request. */
 function turnOf(
-  { context, isClosing }: Permitted,
-  { view, reservation }: Permission,
-  {
-    id,
-    epoch,
-    unwritten,
-    thresholds,
-  }: {
-    readonly id: string
-    readonly epoch: string | undefined
-    readonly unwritten: Unwritten | undefined
-    readonly thresholds: Thresholds
-  },
-): OpenTurn {
-  const { deps, target, limit } = context
+  { context, epoch, standing, isClosing, permission: { view, reservation } }: Permitted,
+  thresholds: Thresholds,
+  unwritten: Unwritten | undefined,
+): Omit<OpenTurn, 'id'> {
+  const { deps, codec, target, limit, gauge, links } = context
   const { measurement, estimate, conversation } = view
-  const turn: Writable<OpenTurn> = {
-    id,
+  const { parts, byClass, raw, count } = measurement
+  const chained = isChained(conversation.settings)
+  return {
     model: target.model,
-    format: context.codec.format,
+    endpoint: target.endpoint,
+    format: codec.format,
     limit,
     thresholds,
-    estimated: measurement.raw.tokens,
-    count: deps.meter.design === undefined ? estimate.count : measurement.count,
-    measured: measuredOf(context, view),
+    estimated: raw.tokens,
+    count: deps.meter.design === undefined ? estimate.count : count,
+    measured: {
+      chain: links.at(-1)?.chain ?? '',
+      items: conversation.items.length,
+      standing: parts.head + parts.tools,
+      byClass,
+      partial: showsWholePrompt(conversation) ? undefined : true,
+      chained: chained || undefined,
+      exact: gauge.estimated === true ? undefined : true,
+    },
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
-    isChained: isChained(conversation.settings),
+    isChained: chained,
     isClosing,
     startedAt: deps.clock.now(),
+    reservation,
+    epoch: epoch?.id ?? standing.epoch?.id,
+    unwritten,
   }
-  if (reservation !== undefined) turn.reservation = reservation
-  if (target.endpoint !== undefined) turn.endpoint = target.endpoint
-  if (epoch !== undefined) turn.epoch = epoch
-  if (unwritten !== undefined) turn.unwritten = unwritten
-  return turn
-}
-
-function measuredOf({ gauge, links }: PrepareContext, { measurement, conversation }: View): MeasuredRequest {
-  const { parts, byClass } = measurement
-  const measured: Writable<MeasuredRequest> = {
-    chain: links.at(-1)?.chain ?? '',
-    items: conversation.items.length,
-    standing: parts.head + parts.tools,
-    byClass,
-  }
-  if (!showsWholePrompt(conversation)) measured.partial = true
-  if (isChained(conversation.settings)) measured.chained = true
-  if (gauge.estimated !== true) measured.exact = true
-  return measured
 }
 
 /** Without the history: the last request is remembered as long as its session. */
 const askedOf = ({ format, settings, changes }: Conversation): Pick<Conversation, 'format' | 'settings'> => ({
   format,
-  settings:
-    changes?.maxOutputTokens === undefined ? settings : { ...settings, maxOutputTokens: changes.maxOutputTokens },
+  settings: { ...settings, maxOutputTokens: changes?.maxOutputTokens ?? settings.maxOutputTokens },
 })

@@ -1,14 +1,14 @@
 import { sharedLinks, type Link } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
+import type { EventBody } from '../../core/events.ts'
 import { modelName } from '../../core/model-name.ts'
 import type { Target } from '../../core/target.ts'
 import { codecFor, type EngineDeps } from '../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
 import type { Branch } from '../session/branch.ts'
-import type { Opened, PrepareContext, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead } from './counting.ts'
-import { isOver, limitsOf, openLimit } from './limits.ts'
+import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
+import { countAhead, isOver, openLimit } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -17,22 +17,13 @@ import { viewOf } from './view.ts'
 export function readRequest(
   deps: EngineDeps,
   { tenant }: Pick<Branch, 'tenant'>,
-  request: PrepareRequest,
+  { format, body, targets = [], send, expectedCalls, tools }: PrepareRequest,
 ): ReadRequest {
-  const { format, body, targets, send, expectedCalls, tools } = request
   const codec = codecFor(deps, format)
   const text = typeof body === 'string' ? body : textOf(body)
   const conversation = deps.memo.bodies.decode(tenant, codec, text)
-  return {
-    codec,
-    text,
-    conversation,
-    links: linksOf(deps, conversation),
-    targets: targets ?? [],
-    expectedCalls,
-    tools,
-    sendTo: () => send,
-  }
+  const links = linksOf(deps, conversation)
+  return { codec, text, conversation, links, targets, expectedCalls, tools, sendTo: () => send }
 }
 
 /** The content chain of a conversation. */
@@ -84,13 +75,9 @@ async function openAt(
   chosen: number,
   given: Target,
 ): Promise<Opened> {
-  const { codec, text, links } = request
-  const target = named(given)
-  const { limit, conversation } = openLimit(
-    deps.policy,
-    request.conversation,
-    limitsOf(deps, target, request.conversation),
-  )
+  const { text, links } = request
+  const target = { ...given, model: modelName(given.model) }
+  const { limit, conversation } = openLimit(deps, target, request.conversation)
   const { calibration, decisions, sealedTokens, isExact } = branch.log
   const { trail } = branch.requests
   const shared = trail?.decisions === decisions ? sharedLinks(trail.links, links) : 0
@@ -98,20 +85,18 @@ async function openAt(
   // Nothing that another session loaded decides here.
   const isSharp = deps.loadTokenizer !== undefined || (isExact && (await deps.sharpen?.(target.model)) === true)
   const { model, endpoint } = target
-  const gauge = { model, endpoint, owner: branch.tenant, estimated: !isSharp, hidden: sealedTokens, calibration }
+  const { tenant, session, agent } = branch
+  const gauge = { model, endpoint, owner: tenant, estimated: !isSharp, hidden: sealedTokens, calibration }
   const known = { items: (links[shared - 1]?.index ?? -1) + 1, links: shared }
   await countAhead(deps, gauge, conversation, known.items)
   const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
   const offer = openOffer(deps, gauge, conversation, room, request.tools)
-  const { tenant, session, agent } = branch
-  const context: PrepareContext = {
+  const context = {
+    ...request,
     deps,
     branch,
-    codec,
-    text,
     bytes: conversation.bytes ?? Buffer.byteLength(text),
     conversation,
-    links,
     known,
     target,
     chosen,
@@ -120,16 +105,10 @@ async function openAt(
     offer,
     readers: readersFor(conversation, offer.withEdits),
     epochReaders: () => readersFor(conversation, offer.withEpoch),
-    expectedCalls: request.expectedCalls,
     send: request.sendTo?.(chosen),
-    emit: (body) => deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent }),
+    emit: (body: EventBody) => deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent }),
   }
-  return { request, context, found: await findStanding(context) }
-}
-
-function named(target: Target): Target {
-  const model = modelName(target.model)
-  return model === target.model ? target : { ...target, model }
+  return { context, found: await findStanding(context) }
 }
 
 /** @throws PlimsollError `bad-input` for what JSON cannot say. */

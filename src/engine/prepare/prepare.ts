@@ -1,15 +1,20 @@
+import { isChained } from '../../core/count.ts'
 import { DOES_NOT_FIT, isPlimsollError } from '../../core/errors.ts'
 import type { Limit, Load } from '../../core/target.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
+import { takeSummary } from '../epoch/background-summary.ts'
+import { makeEpoch } from '../epoch/make-epoch.ts'
+import { needsEpoch } from '../epoch/needs-epoch.ts'
 import type { Branch } from '../session/branch.ts'
+import { journalOf } from '../session/log.ts'
 import { tellRefused } from '../spending/calls.ts'
-import { takeIn } from '../tool-results/first-send.ts'
-import type { Measured, ReadRequest, ReadyRequest } from './context.ts'
+import { takeIn, squeezeNew } from '../tool-results/first-send.ts'
+import type { Measured, ReadRequest, ReadyRequest, Reduced } from './context.ts'
+import { isOver } from './counting.ts'
 import { finalise } from './finish.ts'
-import { open } from './open.ts'
-import { permit } from './permit.ts'
-import { reduce, writtenOut } from './reduce.ts'
+import { linksOf, open } from './open.ts'
+import { permit, withClosingLine, withRoomToClose } from './permit.ts'
 import { resolveStanding } from './standing.ts'
 import { measure, viewOf } from './view.ts'
 
@@ -19,7 +24,7 @@ export type { PreparedTurn, PrepareRequest, ReadRequest, ReadyRequest } from './
 export async function prepare(deps: EngineDeps, branch: Branch, request: ReadRequest): Promise<ReadyRequest> {
   try {
     const asked = await measured(deps, branch, request)
-    const whole = await writtenOut(asked)
+    const whole = await writtenOut(request, asked)
     const reduced = await reduce(whole === undefined ? asked : await measured(deps, branch, whole))
     await letOthers(request)
     return await finalise(await permit(reduced), request.text)
@@ -46,6 +51,57 @@ const LONG_REQUEST = 1024 * 1024
 
 const letOthers = ({ text }: ReadRequest): Promise<void> | undefined =>
   text.length < LONG_REQUEST ? undefined : nextRound()
+
+/**
+ * Of a history that the provider holds nothing can be taken out. Where it no longer fits and all of it passed here, the request is written
+ * out with it, names no earlier response, and goes the way of any other; what the provider keeps from then on is what was sent.
+ */
+async function writtenOut(request: ReadRequest, { context, view }: Measured): Promise<ReadRequest | undefined> {
+  const { deps, branch, codec, gauge, limit } = context
+  if (request.writeOut === undefined || !isChained(context.conversation.settings)) return undefined
+  // Without a count of the provider's only the history itself tells how full it is.
+  const isUnmeasured = branch.log.measured === undefined
+  if (!isUnmeasured && !isOver(view.load, limit)) return undefined
+  const text = await request.writeOut()
+  if (text === undefined) return undefined
+  const conversation = deps.memo.bodies.decode(branch.tenant, codec, text)
+  if (isUnmeasured && !isOver(deps.meter.measure(gauge, conversation, Buffer.byteLength(text)), limit)) return undefined
+  // A hidden step would continue a request that the client never made.
+  const tools = request.tools && { ...request.tools, withheld: true }
+  return { ...request, text, conversation, links: linksOf(deps, conversation), tools, writeOut: undefined }
+}
+
+/** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
+async function reduce(measured: Measured): Promise<Reduced> {
+  const { context, standing, view: before, edits, moved, found, isOutputLowered } = measured
+  const { deps, branch, conversation, limit } = context
+  const decided = { standing: moved === undefined ? found : { ...found, epoch: undefined }, edits }
+  const journal = journalOf(context, decided)
+  let made: Awaited<ReturnType<typeof makeEpoch>> = {}
+  // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
+  if (!isChained(conversation.settings)) {
+    const mayTake = branch.wish.request === undefined && branch.background.summary !== undefined
+    const ready = mayTake ? await takeSummary(context, standing, before, journal.write) : undefined
+    const leaving = ready === undefined ? withClosingLine(context, standing, before) : before
+    if (ready !== undefined) made = { declared: ready }
+    else if (!isOutputLowered && needsEpoch(context, standing, leaving))
+      made = await makeEpoch(context, standing, leaving, journal.write)
+  }
+  const { declared, smallest } = made
+  const reduced = { ...measured, before, epoch: undefined, smallest, journal }
+  if (declared !== undefined) return { ...reduced, view: declared.view, epoch: declared.epoch }
+  const squeezed = isOver(before.load, limit)
+    ? await squeezeNew(withRoomToClose(context), standing, before, edits)
+    : undefined
+  if (moved !== undefined) {
+    // An epoch that was moved, and stands: from here on it is found by what the client sends now.
+    const after = (squeezed?.view ?? before).load.count.high
+    const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after })
+    branch.standing.take(epoch)
+  }
+  if (squeezed === undefined) return reduced
+  return { ...reduced, ...squeezed, journal: journalOf(context, { ...decided, edits: squeezed.edits }) }
+}
 
 /** A request under the edits that stand for it. */
 export interface StandingView {

@@ -12,27 +12,21 @@ import type { FoundEpoch } from '../../ports/session-store.ts'
 
 /** Where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
 export function resolveStanding(opened: Opened): Resolved {
-  const { standing, moved } = anchored(opened.context, opened.found)
-  return { ...opened, found: standing, moved, seen: moved === undefined ? opened.seen : undefined }
-}
-
-function anchored(
-  context: PrepareContext,
-  standing: Standing,
-): { readonly standing: Standing; readonly moved?: Epoch } {
-  const { deps, branch, links, emit } = context
-  const { items } = context.conversation
+  const { context, found } = opened
+  const { deps, branch, links, emit, conversation } = context
+  const { items } = conversation
   const known = branch.standing.epoch
-  if (standing.epoch !== undefined) branch.standing.take(standing.epoch)
-  if (known === undefined || standing.epoch?.id === known.id) return { standing }
+  const unmoved = { ...opened, moved: undefined }
+  if (found.epoch !== undefined) branch.standing.take(found.epoch)
   // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
   const end = links.at(-1)?.chain ?? ''
-  if (standing.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end)) return { standing }
+  if (known === undefined || found.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end))
+    return unmoved
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })
     branch.standing.take(undefined)
-    return { standing }
+    return unmoved
   }
   const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)
   const edits = epochEditsOf(plan, items, links)
@@ -51,7 +45,7 @@ function anchored(
     reason: `${known.id} re-applied: the client changed a part of what it covers`,
   }
   emit({ type: 'epoch-reanchored', epoch: moved.id, matched })
-  return { standing: { ...standing, epoch: moved }, moved }
+  return { ...opened, found: { ...found, epoch: moved }, moved, seen: undefined }
 }
 
 /** An epoch survives a client that rewrote some of its own history when this share of the covered items is still in order. */
@@ -72,46 +66,31 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
     (chains) => deps.sessions.findEpochs(tenant, chains),
   )
   const kept = (trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links)
-  const epochs = found.length === 0 ? kept : [...kept, ...found]
-  const spares = sparesOpenStep(items, links)
-  const mayStand = epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && spares(one))
+  const epochs = [...kept, ...found]
+  // A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. Where the history is there
+  // on which the epoch was declared, the step that was open then is spared, and any later one stands behind it.
+  const sparesOpenStep = (one: Epoch): boolean => {
+    if (isDeclaredOn(one, links[declaredCount(one) - 1]?.chain ?? '')) return true
+    const from = openStepStart(items, turnsOf(items))
+    return !one.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= from)
+  }
+  const mayStand = epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one))
   const epoch = mayStand.length === 0 ? undefined : epochFor(branch, links, mayStand)
   const firstSend = new Map<number, FirstSendEdit>()
   for (const [index, edit] of trail?.firstSend ?? []) if (index < known.items) firstSend.set(index, edit)
-  for (const [index, edit] of await editsOf(context, fresh)) firstSend.set(index, edit)
-  return { epoch, epochs, firstSend }
-}
-
-/**
- * A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. Where the history is
- * there on which the epoch was declared, the step that was open then is spared, and any later one stands behind it.
- */
-function sparesOpenStep(items: readonly Item[], links: readonly Link[]): (epoch: Epoch) => boolean {
-  let start: number | undefined
-  return (epoch) => {
-    if (isDeclaredOn(epoch, links[declaredCount(epoch) - 1]?.chain ?? '')) return true
-    const from = (start ??= openStepStart(items, turnsOf(items)))
-    return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= from)
-  }
-}
-
-async function editsOf(
-  { deps, branch, conversation: { items } }: PrepareContext,
-  links: readonly Link[],
-): Promise<(readonly [number, FirstSendEdit])[]> {
-  const editable = links.filter((link) => isEditable(items[link.index]!))
-  if (editable.length === 0) return []
-  const keys: string[] = []
-  for (const link of editable) keys.push(...keysOf(items, link))
-  const edits = await inParts(keys, (some) => deps.sessions.findEdits(branch.tenant, some))
-  if (edits.length === 0) return []
+  const keys = fresh
+    .filter(({ index }) => isEditable(items[index]!))
+    .map((link) => [link.index, keysOf(items, link)] as const)
+  const edits = await inParts(
+    keys.flatMap(([, own]) => own),
+    (some) => deps.sessions.findEdits(tenant, some),
+  )
   const byKey = new Map(edits.map((edit) => [edit.key, edit]))
-  return editable.flatMap((link) => {
-    const edit = keysOf(items, link)
-      .map((key) => byKey.get(key))
-      .find((found) => found !== undefined)
-    return edit === undefined ? [] : [[link.index, edit] as const]
-  })
+  for (const [index, own] of keys) {
+    const edit = byKey.get(own.find((key) => byKey.has(key)) ?? '')
+    if (edit !== undefined) firstSend.set(index, edit)
+  }
+  return { epoch, epochs, firstSend }
 }
 
 /** Names that a store is asked about at once. */
@@ -121,11 +100,10 @@ async function inParts<T>(
   names: readonly string[],
   ask: (some: readonly string[]) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
-  if (names.length <= MOST_ASKED) return ask(names)
   const found: T[] = []
   for (let from = 0; from < names.length; from += MOST_ASKED) {
+    if (from > 0) await nextRound()
     found.push(...(await ask(names.slice(from, from + MOST_ASKED))))
-    await nextRound()
   }
   return found
 }
@@ -148,7 +126,7 @@ const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind 
 
 /**
  * The epoch that stands for a history. One that was declared for this very history wins; a history that was sent before gets what
- * stood then, so that whoever asks again or rewinds gets the same bytes; for a new one it is the newest. What another session declares
+ * stood then, so that a client that asks again or rewinds gets the same bytes; for a new one it is the newest. What another session declares
  * for a history that this one has sent without it is not taken up.
  */
 function epochFor({ log }: Branch, links: readonly Link[], found: readonly FoundEpoch[]): Epoch | undefined {
@@ -184,19 +162,12 @@ export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anch
 }
 
 /** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */
-export function standingPlan(standing: Standing, items: readonly Item[], links: readonly Link[]): Plan {
-  const { epoch } = standing
-  const ofEpoch = epoch === undefined ? [] : planOfEpoch(epoch, items, links)
-  const edited = new Set(ofEpoch.filter((edit) => edit.op !== 'insert').map((edit) => edit.id))
-  return [...ofEpoch, ...firstSendPlan(standing, items, 0).filter((edit) => !edited.has(edit.id))]
-}
-
-/** The first-send edits of the items from some place on. */
-function firstSendPlan({ firstSend }: Standing, items: readonly Item[], from: number): Plan {
-  const plan: Edit[] = []
+export function standingPlan({ epoch, firstSend }: Standing, items: readonly Item[], links: readonly Link[]): Plan {
+  const plan: Edit[] = epoch === undefined ? [] : [...planOfEpoch(epoch, items, links)]
+  const edited = new Set(plan.map((edit) => (edit.op === 'insert' ? undefined : edit.id)))
   for (const [index, { text, reason, handle }] of firstSend) {
-    const item = index < from ? undefined : items[index]
-    if (item !== undefined) plan.push({ op: 'replace', id: item.id, text, reason, handle })
+    const item = items[index]
+    if (item !== undefined && !edited.has(item.id)) plan.push({ op: 'replace', id: item.id, text, reason, handle })
   }
   return plan
 }

@@ -1,53 +1,43 @@
-import { applyEdits, changeEnvelope, type Plan } from '../../core/edits.ts'
-import type { Item } from '../../core/item.ts'
+import { applyEdits, changeEnvelope } from '../../core/edits.ts'
 import { refine, straddles } from '../../meter/index.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import { noteHighWater } from '../epoch/needs-epoch.ts'
 import { highWater } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
-import { anchorFor, countAhead, loadsOf } from './counting.ts'
-import { limitsOf, lowerOutput } from './limits.ts'
+import { countAhead, loadsOf, lowerOutput } from './counting.ts'
 import { standingPlan } from './standing.ts'
 
 /** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */
 export async function measure(taken: TakenIn): Promise<Measured> {
   const { standing } = taken
-  const first = { context: taken.context, view: taken.seen ?? viewOf(taken.context, standing) }
-  const mayTurn = mayRefine(first.context, first.view)
-  const { context, view } = mayTurn ? await refinedView(first.context, standing, first.view) : first
+  const { context, view } = await refinedView(taken.context, standing, taken.seen ?? viewOf(taken.context, standing))
   noteHighWater(context, view)
-  const roomier = context.branch.wish.request === undefined ? withLessOutput(context, view) : undefined
+  const roomier = context.branch.wish.request === undefined ? lowerOutput(context, view) : undefined
   if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
+  const { settings, changes } = roomier.conversation
+  context.emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })
   return { ...taken, context: roomier, view: viewOf(roomier, standing), isOutputLowered: true }
-}
-
-function withLessOutput(context: PrepareContext, view: View): PrepareContext | undefined {
-  const { deps, target, conversation, emit } = context
-  const roomier = lowerOutput(context, view, limitsOf(deps, target, conversation))
-  if (roomier === undefined) return undefined
-  emit({
-    type: 'output-lowered',
-    asked: conversation.settings.maxOutputTokens!,
-    to: roomier.conversation.changes!.maxOutputTokens!,
-  })
-  return roomier
 }
 
 /** Applies what stands and measures the result. */
 export function viewOf(context: PrepareContext, standing: Standing): View {
-  const { deps, codec, text: source, bytes: sourceBytes } = context
-  const { plan, items, stale } = shownItems(context, standing)
-  const shown = plan.length === 0 ? context.conversation : { ...context.conversation, items }
-  const offered = declared(shown, toolsFor(context.offer, standing.epoch !== undefined, plan.length > 0))
-  const edited = context.offer.forbids ? changeEnvelope(offered, { forbidTools: 'strictly' }) : offered
-  const conversation = stale ? changeEnvelope(edited, { dropStaleThinking: true }) : edited
+  const { deps, codec, gauge, offer, links, target, conversation: asked } = context
+  const { epoch } = standing
+  const edits = standingPlan(standing, asked.items, links)
+  // Stale: thinking that is bound to a prefix that is gone.
+  const { drops, stale } = deps.catalogue.resolve(target.model).info.bindsThinking
+    ? releasedThinking(epoch, edits, asked.items, links, offer.unbinds)
+    : { drops: [], stale: false }
+  const plan = [...edits, ...drops]
+  const shown = plan.length === 0 ? asked : { ...asked, items: applyEdits(asked, plan).items }
+  let conversation = declared(shown, toolsFor(offer, epoch !== undefined, plan.length > 0))
+  if (offer.forbids) conversation = changeEnvelope(conversation, { forbidTools: 'strictly' })
+  if (stale) conversation = changeEnvelope(conversation, { dropStaleThinking: true })
   const isUntouched = plan.length === 0 && conversation.changes === undefined && conversation.isRestored !== true
-  const { text, splices } = isUntouched ? { text: source, splices: undefined } : codec.encode(conversation)
-  const bytes = isUntouched ? sourceBytes : Buffer.byteLength(text)
-  const measurement = deps.meter.measure(context.gauge, conversation, bytes)
-  const anchor = anchorFor(context, standing.epoch?.id)
-  const { estimate, load } = loadsOf(context, conversation, measurement, { anchor, epoch: standing.epoch?.id })
+  const { text, splices } = isUntouched ? { text: context.text, splices: undefined } : codec.encode(conversation)
+  const bytes = isUntouched ? context.bytes : Buffer.byteLength(text)
+  const measurement = deps.meter.measure(gauge, conversation, bytes)
   return {
     plan,
     conversation,
@@ -55,34 +45,8 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
     splices,
     headers: stale ? codec.traits.staleThinkingHeaders : {},
     measurement,
-    estimate,
-    load,
+    ...loadsOf(context, conversation, measurement, epoch?.id),
   }
-}
-
-/** The items as the model gets to see them. `stale`: thinking in them is bound to a prefix that is gone. */
-function shownItems(
-  { deps, conversation, links, offer, target }: PrepareContext,
-  standing: Standing,
-): { readonly plan: Plan; readonly items: readonly Item[]; readonly stale: boolean } {
-  const { items } = conversation
-  const edits = standingPlan(standing, items, links)
-  const { drops, stale } = deps.catalogue.resolve(target.model).info.bindsThinking
-    ? releasedThinking(standing.epoch, edits, items, links, offer.unbinds)
-    : { drops: [], stale: false }
-  const plan = drops.length === 0 ? edits : [...edits, ...drops]
-  return { plan, items: applyEdits({ items }, plan).items, stale }
-}
-
-const thresholdOf = ({ deps, branch, limit }: PrepareContext): number =>
-  highWater(deps.policy, limit, branch.log.cacheIsWarm)
-
-/** Whether a sharper count can be had, and may decide anything. */
-function mayRefine(context: PrepareContext, { load }: View): boolean {
-  const { sharpen, countTokens, meter } = context.deps
-  // A design decides by its own formula; there is nothing to sharpen.
-  if ((sharpen === undefined && countTokens === undefined) || meter.design !== undefined) return false
-  return straddles(load, thresholdOf(context))
 }
 
 /**
@@ -94,27 +58,25 @@ async function refinedView(
   standing: Standing,
   view: View,
 ): Promise<{ readonly context: PrepareContext; readonly view: View }> {
-  const { deps, target, conversation } = context
+  const { deps, branch, target, conversation, limit } = context
   const { sharpen, countTokens } = deps
-  const threshold = thresholdOf(context)
   let current = { context, view }
-  const measure = (): { readonly count: View['load']['count'] } => ({ count: current.view.load.count })
+  const threshold = highWater(deps.policy, limit, branch.log.cacheIsWarm)
+  // A design decides by its own formula; there is nothing to sharpen.
+  const mayRefine = (sharpen !== undefined || countTokens !== undefined) && deps.meter.design === undefined
+  if (!mayRefine || !straddles(view.load, threshold)) return current
+  async function loadTokenizer(): Promise<boolean> {
+    if ((await sharpen?.(target.model)) !== true) return false
+    const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }
+    await countAhead(deps, sharp.gauge, view.conversation, 0)
+    current = { context: sharp, view: viewOf(sharp, standing) }
+    return true
+  }
   const { count } = await refine({
-    measure,
+    measure: () => ({ count: current.view.load.count }),
     threshold,
-    ...(sharpen !== undefined &&
-      context.gauge.estimated === true && {
-        loadTokenizer: async () => {
-          if (!(await sharpen(target.model))) return false
-          const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }
-          await countAhead(deps, sharp.gauge, view.conversation, 0)
-          current = { context: sharp, view: viewOf(sharp, standing) }
-          return true
-        },
-      }),
-    ...(countTokens !== undefined && {
-      askProvider: () => countTokens({ format: conversation.format, target, body: current.view.text }),
-    }),
+    loadTokenizer: sharpen !== undefined && context.gauge.estimated === true ? loadTokenizer : undefined,
+    askProvider: countTokens && (() => countTokens({ format: conversation.format, target, body: current.view.text })),
   })
   const { load, estimate } = current.view
   if (count === load.count) return current

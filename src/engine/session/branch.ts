@@ -1,11 +1,11 @@
 import type { Limit, Load, Thresholds } from '../../core/target.ts'
 import type { Spender } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
-import { formOf, branchLog, type BranchLog, type EpochChange } from './branch-log.ts'
+import { branchLog, type BranchLog, type EpochChange } from './branch-log.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
-import type { FirstSendEdit, LogRecord, MeasuredRequest, Epoch } from '../../core/records.ts'
+import type { FirstSendEdit, LogRecord, MeasuredRequest, Epoch, UsageSeen } from '../../core/records.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Count } from '../../core/count.ts'
@@ -19,7 +19,7 @@ import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.t
  * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
  * next request; losing it costs a look-up, never a byte.
  *
- * It is a set of records. Each is a class of this file, and only its own methods assign its fields: everybody else gets them read-only, and the
+ * It is a set of records. Each is a class of this file, and only its own methods assign its fields: all other code gets them read-only, and the
  * compiler holds that.
  */
 export interface Branch extends BranchOwner {
@@ -33,10 +33,15 @@ export interface Branch extends BranchOwner {
   readonly requests: Readonly<LastRequest>
   /** Prepared requests without an answer yet. */
   readonly turns: Readonly<OpenTurns>
-  readonly artifacts: Readonly<SessionArtifacts>
-  readonly toolUse: Readonly<ToolUse>
+  /** Artifacts that the store knows as this session's because this process told it, and how many it has written. */
+  readonly referenced: Set<Handle>
+  artifactWrites: number
+  /** Tokens that results took since the last request, and in the session as far as this process knows; assigned when results were shown or a request has them. */
+  toolUse: BudgetSnapshot
+  /** Items of a request, once the archive holds all of them; `log.ts` assigns it. */
+  archivedItems: readonly Item[]
   /** What could not be written while the store was away. */
-  readonly outbox: Outbox
+  readonly outbox: Readonly<Outbox>
   /** A reduction that a person asked for. */
   readonly wish: Readonly<CompactWish>
   /** A summary that is written in the background. */
@@ -57,12 +62,14 @@ export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<Engin
   return {
     ...owner,
     inOrder,
-    log: branchLog(owner, (fragment) => formOf(deps, fragment)),
+    log: branchLog(owner, deps),
     standing: new StandingEpoch(),
     requests: new LastRequest(),
     turns: new OpenTurns(),
-    artifacts: new SessionArtifacts(),
-    toolUse: new ToolUse(),
+    referenced: new Set(),
+    artifactWrites: 0,
+    toolUse: NOTHING_USED,
+    archivedItems: [],
     outbox: new Outbox(),
     wish: new CompactWish(),
     background: new BackgroundSlot(),
@@ -86,6 +93,13 @@ export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spe
   key: key ?? tenant,
 })
 
+/** Calls until so many tokens are used, from the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */
+export function turnsUntil(tokens: number, growth: readonly number[]): number | undefined {
+  if (growth.length < 2) return undefined
+  const mean = growth.reduce((sum, one) => sum + one, 0) / growth.length
+  return mean <= 0 ? undefined : Math.max(0, Math.floor(tokens / mean))
+}
+
 export interface ChainedItems {
   readonly items: readonly Item[]
   readonly links: readonly Link[]
@@ -102,10 +116,17 @@ interface Sent extends ChainedItems {
   readonly readers: Readers
 }
 
-/** A request, and what stood for it: the next one asks only about what it adds. */
-interface Trail extends ChainedItems {
+/** The edits that already stand for a request: its epoch, if one applies, and the first-send edits of its items. */
+export interface Standing {
+  readonly epoch: Epoch | undefined
+  /** Every epoch that covers a part of the transcript, that one included. */
   readonly epochs: readonly FoundEpoch[]
+  /** Item index → the edit made when it was first sent. */
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
+}
+
+/** A request, and what stood for it: the next one asks only about what it adds. */
+interface Trail extends ChainedItems, Standing {
   /** Decisions that the log held then; with another one what stood has to be asked again. */
   readonly decisions: number
 }
@@ -118,8 +139,6 @@ class LastRequest {
   last: Sent | undefined
   /** What stood for it; undefined where the store has to be asked again. */
   trail: Trail | undefined
-  /** Its items, once the archive holds them as a whole. */
-  archived: readonly Item[] = []
   /** Growth of the load over the last calls, epochs left out. */
   growth: readonly number[] = []
   /** It came in at or above high water. */
@@ -131,13 +150,17 @@ class LastRequest {
     return this.#sent.has(chain)
   }
 
-  /** A request is ready to leave. `known`: links that the one before had as well. */
-  prepared(request: Sent, { known, trail, isReduced }: Preparing): void {
-    for (const { chain } of request.links.slice(known)) this.#sent.add(chain)
-    if (!isReduced && this.last?.model === request.model)
-      this.growth = [...this.growth.slice(1 - MOST_GROWTH), request.load.count.high - this.last.load.count.high]
+  /**
+   * A request is ready to leave. `known`: links that the one before had as well; `decisions`: undefined where the next request has to ask the store
+   * for everything; `isReduced`: it declared an epoch, and its load says nothing about growth.
+   */
+  prepared(request: Sent, known: number, standing: Standing, decisions: number | undefined, isReduced: boolean): void {
+    const { items, links, model, load } = request
+    for (const { chain } of links.slice(known)) this.#sent.add(chain)
+    if (!isReduced && this.last?.model === model)
+      this.growth = [...this.growth.slice(1 - MOST_GROWTH), load.count.high - this.last.load.count.high]
     this.last = request
-    this.trail = trail
+    this.trail = decisions === undefined ? undefined : { items, links, ...standing, decisions }
   }
 
   /** Notes whether a request came in at or above high water; true when the one before did not. */
@@ -147,21 +170,10 @@ class LastRequest {
     return isHigh && !wasHigh
   }
 
-  keepArchived(items: readonly Item[]): void {
-    this.archived = items
-  }
-
   /** What memory said in the store's place has to be asked again. */
   forgetTrail(): void {
     this.trail = undefined
   }
-}
-
-interface Preparing {
-  readonly known: number
-  readonly trail: Trail | undefined
-  /** It declared an epoch: its load says nothing about growth. */
-  readonly isReduced: boolean
 }
 
 /** Records that wait for the answer to be written with. */
@@ -173,25 +185,20 @@ export interface Unwritten {
 }
 
 /** A prepared request whose response has not been recorded yet. */
-export interface OpenTurn {
+export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch' | 'estimated'> {
   readonly id: string
-  readonly model: string
-  readonly endpoint?: string
   readonly format: string
   readonly limit: Limit
   readonly thresholds: Thresholds
   readonly measured: MeasuredRequest
-  /** Raw tokens of the whole request. */
-  readonly estimated: number
   /** Its tokens as the meter saw them, a design's formula left aside. */
   readonly count: Count
-  /** Whoever gets it refuses what is too long. */
+  /** Its provider refuses what is too long. */
   readonly refusesOverflow: boolean
   /** The provider holds the history before it. */
   readonly isChained: boolean
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
-  readonly epoch?: string
   /** It was made a closing turn, because the context was used up. */
   readonly isClosing: boolean
   readonly startedAt: number
@@ -205,14 +212,12 @@ class OpenTurns {
   count = 0
   readonly #open = new Map<string, OpenTurn>()
 
-  /** An id that no turn of the log has. */
-  newId(inLog: number): string {
+  /** Gives it an id that no turn of the log has. */
+  open(turn: Omit<OpenTurn, 'id'>, inLog: number, isSent: boolean): string {
     this.count = Math.max(this.count, inLog) + 1
-    return `turn-${this.count}`
-  }
-
-  open(turn: OpenTurn): void {
-    this.#open.set(turn.id, turn)
+    const id = `turn-${this.count}`
+    if (isSent) this.#open.set(id, { ...turn, id })
+    return id
   }
 
   /** Each can be closed once. */
@@ -244,82 +249,45 @@ interface WaitingArtifact {
   readonly meta: ArtifactMeta
 }
 
-/** What waits to be written. */
-interface Waiting {
-  readonly records: readonly LogRecord[]
-  readonly epochs: readonly Epoch[]
-  readonly artifacts: readonly WaitingArtifact[]
-}
-
 /** Beyond this the client's own transcript, sent again whole, is the only copy until the store is back. */
 const MOST_ARTIFACT_BYTES = 64 * 1024 * 1024
 const MOST_RECORDS = 10_000
-/** Between two attempts to reach a store that was away. */
-const QUIET_MS = 1_000
 
 /** What could not be written while the store was away, in memory until it is back. */
 class Outbox {
-  #records: LogRecord[] = []
-  #epochs: Epoch[] = []
-  #artifacts = new Map<string, WaitingArtifact>()
-  #artifactBytes = 0
-  #quietUntil = 0
-  #failures = 0
-
-  get records(): readonly LogRecord[] {
-    return this.#records
-  }
-
-  get epochs(): readonly Epoch[] {
-    return this.#epochs
-  }
+  records: readonly LogRecord[] = []
+  epochs: readonly Epoch[] = []
+  artifacts: ReadonlyMap<string, WaitingArtifact> = new Map()
 
   get isEmpty(): boolean {
-    return this.#records.length + this.#epochs.length + this.#artifacts.size === 0
-  }
-
-  /** The store is not asked again yet: each question may wait for a timeout. */
-  isQuiet(now: number): boolean {
-    return now < this.#quietUntil
-  }
-
-  /** A call of the store failed. */
-  failed(now: number): void {
-    // One broken connection is no outage: the next call asks again and flushes the outbox, before another process is asked.
-    this.#quietUntil = this.#failures++ === 0 ? 0 : now + QUIET_MS
-  }
-
-  answered(): void {
-    this.#failures = 0
+    return this.records.length + this.epochs.length + this.artifacts.size === 0
   }
 
   /** Items are left out: the next request shows them again, and they are archived then. */
   addRecords(records: readonly LogRecord[]): void {
     const kept = records.filter(({ type }) => type === 'edit' || type === 'audit' || type === 'usage')
-    this.#records.push(...kept.slice(0, Math.max(0, MOST_RECORDS - this.#records.length)))
+    this.records = [...this.records, ...kept].slice(0, MOST_RECORDS)
   }
 
   addEpoch(epoch: Epoch): void {
-    this.#epochs.push(epoch)
+    this.epochs = [...this.epochs, epoch]
   }
 
   /** False when there is no room for it. */
   addArtifact(handle: string, artifact: WaitingArtifact): boolean {
-    if (this.#artifacts.has(handle)) return true
-    if (this.#artifactBytes + artifact.bytes.length > MOST_ARTIFACT_BYTES) return false
-    this.#artifacts.set(handle, artifact)
-    this.#artifactBytes += artifact.bytes.length
-    return true
+    const others = [...this.artifacts.values()].reduce((sum, { bytes }) => sum + bytes.length, 0)
+    const fits = this.artifacts.has(handle) || others + artifact.bytes.length <= MOST_ARTIFACT_BYTES
+    if (fits) this.artifacts = new Map([...this.artifacts, [handle, artifact]])
+    return fits
   }
 
   /** Takes everything out, to be written. */
-  take(): Waiting {
-    const waiting = { records: this.#records, epochs: this.#epochs, artifacts: [...this.#artifacts.values()] }
-    this.#records = []
-    this.#epochs = []
-    this.#artifacts = new Map()
-    this.#artifactBytes = 0
-    return waiting
+  take(): Pick<Outbox, 'records' | 'epochs' | 'artifacts'> {
+    const { records, epochs, artifacts } = this
+    this.records = []
+    this.epochs = []
+    this.artifacts = new Map()
+    return { records, epochs, artifacts }
   }
 }
 
@@ -333,7 +301,7 @@ export interface CompactRequest {
 
 /** A reduction that was asked for: the next request declares an epoch, needed or not. */
 class CompactWish {
-  /** Undefined when nobody asks. */
+  /** Undefined when there is none. */
   request: CompactRequest | undefined
   /** Why the last one came to nothing. */
   refusal: string | undefined
@@ -399,32 +367,3 @@ class BackgroundSlot {
 
 /** Whether a summary is being written: an epoch that nothing forces waits for it. */
 export const isWriting = ({ summary }: Pick<BackgroundSlot, 'summary'>): boolean => summary?.isOver === false
-
-/** Artifacts that the store knows as this session's because this process told it. */
-class SessionArtifacts {
-  readonly #referenced = new Set<Handle>()
-  #writes = 0
-
-  has(handle: Handle): boolean {
-    return this.#referenced.has(handle)
-  }
-
-  referenced(handles: Iterable<Handle>): void {
-    for (const handle of handles) this.#referenced.add(handle)
-  }
-
-  /** Counts an artifact that is being written: how many were before it. */
-  countWrite(): number {
-    return this.#writes++
-  }
-}
-
-/** Tokens that results took since the last request, and in the session as far as this process knows. */
-class ToolUse {
-  snapshot: BudgetSnapshot = NOTHING_USED
-
-  /** Results were shown, or a request came that has them. */
-  is(snapshot: BudgetSnapshot): void {
-    this.snapshot = snapshot
-  }
-}

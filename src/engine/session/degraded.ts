@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isPlimsollError } from '../../core/errors.ts'
 import type { FirstSendEdit } from '../../core/records.ts'
-import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
-import type { FoundEpoch, SessionStore } from '../../ports/session-store.ts'
-import type { Branch } from './branch.ts'
+import type { FoundEpoch, StoredRecord } from '../../ports/session-store.ts'
 import type { EngineDeps } from '../deps.ts'
-import { appendTo } from './restore.ts'
+import type { Branch } from './branch.ts'
+import { appendTo } from './log.ts'
 
 /** The engine's parts with a store that may go away at any call. */
 export interface TolerantDeps {
@@ -15,121 +14,102 @@ export interface TolerantDeps {
   begin(): void
 }
 
+/** Between two attempts to reach a store that was away: each may wait for a timeout. */
+const QUIET_MS = 1_000
+
 /**
  * A store that cannot be reached must not stop an agent, nor let a body leave that is too large. Each call goes to the real store
  * until one fails; from there on memory answers: the epoch and the edits that this branch knows, and the outbox. The
  * plan is then made from the transcript alone, by code alone, and written down when the store is back.
  */
 export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
-  const { outbox } = branch
+  const { clock, sessions, artifacts } = deps
+  const { outbox, tenant, session, agent } = branch
   let isDown = false
-  const give = (what: string, cause: unknown): void => {
+  let quietUntil = 0
+  let failures = 0
+  const goDown = (what: string, cause: unknown): void => {
     isDown = true
-    outbox.failed(deps.clock.now())
-    const { tenant, session, agent } = branch
+    // One broken connection is no outage: the next call asks again and flushes the outbox, before another process is asked.
+    quietUntil = failures++ === 0 ? 0 : clock.now() + QUIET_MS
     const message = cause instanceof Error ? cause.message : String(cause)
-    deps.emit({ type: 'degraded', what, cause: message, at: deps.clock.now(), tenant, session, agent })
+    deps.emit({ type: 'degraded', what, cause: message, at: clock.now(), tenant, session, agent })
   }
-  /** The real answer, or the one from memory. */
-  const ask = async <T>(what: string, real: () => Promise<T>, fromMemory: () => T): Promise<T> => {
-    if (isDown) return fromMemory()
-    try {
-      const answer = await real()
-      outbox.answered()
-      return answer
-    } catch (error) {
-      if (!isPlimsollError(error, 'store-unavailable')) throw error
-      give(what, error)
-      return fromMemory()
+  /** The same function, with an answer from memory for the time when the store is away. */
+  const or =
+    <A extends unknown[], T>(store: object, real: (...given: A) => Promise<T>, fromMemory: (...given: A) => T) =>
+    async (...given: A): Promise<T> => {
+      if (isDown) return fromMemory(...given)
+      try {
+        const answer = await real.apply(store, given)
+        failures = 0
+        return answer
+      } catch (error) {
+        if (!isPlimsollError(error, 'store-unavailable')) throw error
+        goDown(store === sessions ? 'session store' : 'artifact store', error)
+        return fromMemory(...given)
+      }
     }
-  }
-  return {
-    deps: {
-      ...deps,
-      sessions: tolerantSessions(deps.sessions, branch, ask),
-      artifacts: tolerantArtifacts(deps, branch, ask, (handle) =>
-        give('artifact store', `there is no room in memory for ${handle}`),
-      ),
+  /** Ends where the store goes away. */
+  const readWhileUp = (all: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> => ({
+    [Symbol.asyncIterator]() {
+      const records = all[Symbol.asyncIterator]()
+      const end = { done: true, value: undefined } as const
+      return {
+        next: or<[], IteratorResult<StoredRecord>>(
+          sessions,
+          () => records.next(),
+          () => end,
+        ),
+      }
     },
+  })
+  return {
     isDown: () => isDown,
     begin() {
-      isDown = outbox.isQuiet(deps.clock.now())
+      isDown = clock.now() < quietUntil
     },
-  }
-}
-
-type Ask = <T>(what: string, real: () => Promise<T>, fromMemory: () => T) => Promise<T>
-
-function tolerantSessions(store: SessionStore, branch: Branch, ask: Ask): SessionStore {
-  const { outbox } = branch
-  const what = 'session store'
-  return {
-    ...store,
-    append: (tenant, session, records, expected, options) =>
-      ask(
-        what,
-        () => store.append(tenant, session, records, expected, options),
-        () => {
+    deps: {
+      ...deps,
+      sessions: {
+        ...sessions,
+        append: or(sessions, sessions.append, (_tenant, _session, records) => {
           outbox.addRecords(records)
           // No version of the real log: the branch takes these in when they are written.
           return -1
-        },
-      ),
-    version: (tenant, session) =>
-      ask(
-        what,
-        () => store.version(tenant, session),
-        () => branch.log.version,
-      ),
-    read: (tenant, session, afterVersion) => ({
-      [Symbol.asyncIterator]() {
-        const records = store.read(tenant, session, afterVersion)[Symbol.asyncIterator]()
-        const end = { done: true as const, value: undefined }
-        return {
-          next: () =>
-            ask(
-              what,
-              () => records.next(),
-              () => end,
-            ),
-        }
-      },
-    }),
-    findEpochs: (tenant, chains) =>
-      ask(
-        what,
-        () => store.findEpochs(tenant, chains),
-        () => knownEpochs(branch, chains),
-      ),
-    claimEpoch: (tenant, session, epoch) =>
-      ask(
-        what,
-        () => store.claimEpoch(tenant, session, epoch),
-        () => {
+        }),
+        version: or(sessions, sessions.version, () => branch.log.version),
+        read: (...given) => readWhileUp(sessions.read(...given)),
+        findEpochs: or(sessions, sessions.findEpochs, (_tenant, chains) => knownEpochs(branch, chains)),
+        claimEpoch: or(sessions, sessions.claimEpoch, (_tenant, _session, epoch) => {
           outbox.addEpoch(epoch)
           return { session, epoch, undoneIn: [] }
-        },
-      ),
-    findEdits: (tenant, keys) =>
-      ask(
-        what,
-        () => store.findEdits(tenant, keys),
-        () => knownEdits(branch, keys),
-      ),
-    seen: (tenant, identities, options) =>
-      ask(
-        what,
-        () => store.seen(tenant, identities, options),
-        () => new Set(identities.filter((identity) => branch.log.archived.has(identity))),
-      ),
-    setValue: (tenant, key, value, ifAbsent, options) =>
-      ask(
-        what,
-        () => store.setValue(tenant, key, value, ifAbsent, options),
-        () => value,
-      ),
+        }),
+        findEdits: or(sessions, sessions.findEdits, (_tenant, keys) => knownEdits(branch, keys)),
+        seen: or(
+          sessions,
+          sessions.seen,
+          (_tenant, identities) => new Set(identities.filter((identity) => branch.log.archived.has(identity))),
+        ),
+        setValue: or(sessions, sessions.setValue, (_tenant, _key, value) => value),
+      },
+      artifacts: {
+        ...artifacts,
+        // A mark that is missing is made again from the log before anything is pruned.
+        reference: or(artifacts, artifacts.reference, () => undefined),
+        prune: or(artifacts, artifacts.prune, () => []),
+        put: or(artifacts, artifacts.put, (owner, bytes, meta = {}) => {
+          const handle = deps.addressOf(owner, bytes)
+          if (!outbox.addArtifact(handle, { bytes, meta }))
+            goDown('artifact store', `there is no room in memory for ${handle}`)
+          return { ...meta, handle, bytes: bytes.length, sha256: sha256Of(bytes), createdAt: clock.now() }
+        }),
+      },
+    },
   }
 }
+
+const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 function knownEpochs({ session, standing: { epoch }, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
   const wanted = new Set(chains)
@@ -144,47 +124,12 @@ function knownEdits({ log, outbox }: Branch, keys: readonly string[]): FirstSend
   return keys.flatMap((key) => pending.get(key) ?? log.edits.get(key) ?? [])
 }
 
-function tolerantArtifacts(
-  { artifacts, addressOf, clock }: EngineDeps,
-  { outbox }: Branch,
-  ask: Ask,
-  onFull: (handle: string) => void,
-): ArtifactStore {
-  return {
-    ...artifacts,
-    // A mark that is missing is made again from the log before anything is pruned.
-    reference: (tenant, session, handles) =>
-      ask(
-        'artifact store',
-        () => artifacts.reference(tenant, session, handles),
-        () => undefined,
-      ),
-    prune: (tenant, rule) =>
-      ask(
-        'artifact store',
-        () => artifacts.prune(tenant, rule),
-        () => [],
-      ),
-    put: (tenant, bytes, meta = {}) =>
-      ask(
-        'artifact store',
-        () => artifacts.put(tenant, bytes, meta),
-        (): ArtifactStat => {
-          const handle = addressOf(tenant, bytes)
-          if (!outbox.addArtifact(handle, { bytes, meta })) onFull(handle)
-          const sha256 = createHash('sha256').update(bytes).digest('hex')
-          return { ...meta, handle, bytes: bytes.length, sha256, createdAt: clock.now() }
-        },
-      ),
-  }
-}
-
 /** Writes what waits, once the store answers again. What fails goes back into the outbox. */
 export async function flushOutbox({ deps, isDown }: TolerantDeps, branch: Branch): Promise<void> {
   const { outbox } = branch
-  if (isDown() || outbox.isEmpty) return
+  if (isDown()) return
   const waiting = outbox.take()
-  for (const { bytes, meta } of waiting.artifacts) await deps.artifacts.put(branch.tenant, bytes, meta)
+  for (const { bytes, meta } of waiting.artifacts.values()) await deps.artifacts.put(branch.tenant, bytes, meta)
   if (waiting.records.length > 0) await appendTo(deps, branch, waiting.records)
   for (const epoch of waiting.epochs) await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)
 }

@@ -1,17 +1,16 @@
 import type { ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import { type MeasuredRequest, RECORD_VERSION, type RequestSent } from '../../core/records.ts'
+import { RECORD_VERSION, type RequestSent, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/count.ts'
-import type { Writable } from '../../util/writable.ts'
 import type { Durable } from '../../ports/session-store.ts'
 import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
 import type { Branch, OpenTurn } from './branch.ts'
-import { cutEvidence, teach } from '../learning/teach.ts'
+import { cutEvidence, teach } from '../learning/calibrations.ts'
 import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls.ts'
 import { codecFor, type EngineDeps } from '../deps.ts'
-import { appendTo } from './restore.ts'
+import { appendTo } from './log.ts'
 import type { PrepareContext } from '../prepare/context.ts'
 import type { HandedOut } from './branch-log.ts'
 
@@ -48,65 +47,62 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   // What cannot be read leaves the turn open.
   if (request.format !== undefined) codecFor(deps, request.format)
   const turn = closed(branch, request.turn)
+  const { model, measured, endpoint, epoch, limit, thresholds, estimated } = turn
   const { durable = 'flushed' } = request
   if (request.refused === true) {
-    const { id, model, startedAt } = turn
+    const { id, startedAt } = turn
     const durationMs = Math.max(0, deps.clock.now() - startedAt)
-    const status = request.status === undefined ? {} : { status: request.status }
-    tellRefused(deps, branch, { by: 'provider', model, turn: id, durationMs, ...status })
+    tellRefused(deps, branch, { by: 'provider', model, turn: id, durationMs, status: request.status })
     await takeBack(deps, branch, turn, durable)
     return {}
   }
   const unwritten = turn.unwritten === undefined ? [] : await turn.unwritten.records()
-  const answer = request.answer ?? answerOf(deps, request.format ?? turn.format, request.response)
+  const answer =
+    request.answer ??
+    (request.response === undefined
+      ? undefined
+      : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
-  const hidden = answer && sealedTokensIn(answer.items, usage, countFor(deps, turn))
+  const hidden =
+    answer &&
+    usage &&
+    sealedTokensIn(answer.items, usage, (item) => deps.meter.countItem({ model, estimated: true }, item).tokens)
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
-  const isPartial = turn.measured.partial === true || (answer !== undefined && answersWithUnseen(answer))
+  // What the provider saw and we did not: its count says nothing about our text.
+  const isPartial =
+    measured.partial === true || answer?.ranHostedTools === true || answer?.items.some(hidesContent) === true
   // Only where the provider holds the history: a client that resends it shows in its next request what it makes of the compaction.
   const isCompacted = turn.isChained && answer?.items.some(({ standsForPrefix }) => standsForPrefix === true) === true
-  const durationMs = deps.clock.now() - turn.startedAt
-  const entry = callRecord(deps, branch, { model: turn.model, purpose: 'turn', usage, durationMs })
-  entry.turn = turn.id
-  entry.estimated = turn.estimated
   // A number for a part of the prompt measures nothing that the next request could build on.
-  if (isCompacted) entry.compacted = true
-  if (truncatedTo !== undefined) entry.cut = true
-  else if (!isCompacted) entry.measured = measuredBy(turn, { isPartial, isSuspect })
-  entry.limit = turn.limit
-  entry.thresholds = turn.thresholds
-  if (turn.isClosing) entry.closing = true
-  if (turn.endpoint !== undefined) entry.endpoint = turn.endpoint
-  if (turn.epoch !== undefined) entry.epoch = turn.epoch
-  if (hidden !== undefined) entry.hidden = hidden
+  const isMeasured = truncatedTo === undefined && !isCompacted
+  const durationMs = deps.clock.now() - turn.startedAt
+  const entry: UsageSeen = {
+    ...callRecord(deps, branch, { model, purpose: 'turn', usage, durationMs }),
+    turn: turn.id,
+    estimated,
+    compacted: isCompacted || undefined,
+    cut: truncatedTo === undefined ? undefined : true,
+    measured: isMeasured
+      ? { ...measured, partial: isPartial || undefined, suspect: isSuspect || undefined }
+      : undefined,
+    limit,
+    thresholds,
+    closing: turn.isClosing || undefined,
+    endpoint,
+    epoch,
+    hidden,
+  }
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
-    const calibration = deps.calibrations.of(branch.tenant)
-    teach(calibration instanceof Promise ? await calibration : calibration, branch.log.measured, entry)
+    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
     deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer: what is acknowledged here is durable as a whole.
   await appendTo(deps, branch, [...unwritten, entry], { durable })
   turn.unwritten?.written()
-  const recorded: Writable<RecordedTurn> = {}
-  if (usage !== undefined) recorded.usage = usage
-  if (entry.costUsd !== undefined) recorded.costUsd = entry.costUsd
-  if (truncatedTo !== undefined) recorded.truncatedTo = truncatedTo
-  return recorded
-}
-
-/** What the answer's numbers measure. */
-function measuredBy(
-  { measured }: OpenTurn,
-  { isPartial, isSuspect }: { readonly isPartial: boolean; readonly isSuspect: boolean },
-): MeasuredRequest {
-  if (!isPartial && !isSuspect) return measured
-  const told: Writable<MeasuredRequest> = Object.assign({}, measured)
-  if (isPartial) told.partial = true
-  if (isSuspect) told.suspect = true
-  return told
+  return { usage, costUsd: entry.costUsd, truncatedTo }
 }
 
 /** Closes a turn that nobody sent: what it held of the budgets is let go. */
@@ -124,7 +120,12 @@ function closed({ turns }: Branch, id: string): OpenTurn {
 async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: Durable): Promise<void> {
   const unwritten = (await turn.unwritten?.records()) ?? []
   if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
-  const records = [...unwritten, ...refusalOf(deps, branch, turn)]
+  const { model, endpoint, limit, measured } = turn
+  const sent = branch.log.handedOut.get(measured.chain)
+  // What the log says about a request that was handed out and got no answer is taken back.
+  const isTakenBack = sent !== undefined && !sent.isAnswered
+  const refusal = { model, endpoint, limit: limit.tokens, refused: true } as const
+  const records = [...unwritten, ...(isTakenBack ? [sentRecord(deps, branch, measured.chain, refusal)] : [])]
   if (records.length > 0) await appendTo(deps, branch, records, { durable })
   turn.unwritten?.written()
 }
@@ -141,7 +142,7 @@ function truncationOf(
   if (!isKnownUsage(usage) || refusesOverflow || limit.source === 'config') return { isSuspect: false }
   const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
   const isSuspect = looksTruncated({ count }, usage)
-  return window === undefined ? { isSuspect } : { isSuspect, window }
+  return { isSuspect, window }
 }
 
 function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { input }: Usage): void {
@@ -149,28 +150,9 @@ function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { in
   const message =
     `${turn.model} reports a prompt of ${input.toLocaleString('en')} tokens; at least ${Math.floor(turn.count.low).toLocaleString('en')} were ` +
     'sent. The server seems to drop the front of the prompt, instructions first. Raise its context length, or name the real window.'
-  deps.emit({
-    type: 'warning',
-    topic: 'silent-truncation',
-    message,
-    at: deps.clock.now(),
-    tenant,
-    session,
-    agent,
-    turn: turn.id,
-  })
+  const about = { at: deps.clock.now(), tenant, session, agent, turn: turn.id }
+  deps.emit({ type: 'warning', topic: 'silent-truncation', message, ...about })
 }
-
-const answersWithUnseen = ({ items, ranHostedTools }: ModelResponse): boolean =>
-  ranHostedTools === true || items.some(hidesContent)
-
-const answerOf = (deps: EngineDeps, format: string, response: unknown): ModelResponse | undefined =>
-  response === undefined ? undefined : codecFor(deps, format).readResponse(response)
-
-const countFor =
-  ({ meter }: EngineDeps, { model }: OpenTurn) =>
-  (item: Item): number =>
-    meter.countItem({ model, estimated: true }, item).tokens
 
 /**
  * How the same request was sent before: to the same model, under the same epoch and with no more room. It is sent again as it was: a
@@ -191,42 +173,41 @@ export function sentRecords(context: PrepareContext, epoch: string | undefined, 
   const { deps, branch, links, target, limit } = context
   const before = sentBefore(context, epoch)
   if (before !== undefined && before.limitTokens === limit.tokens && before.isClosing === isClosing) return []
-  const { model, endpoint } = target
   return [
-    {
-      v: RECORD_VERSION,
-      at: deps.clock.now(),
-      agent: branch.agent,
-      type: 'request-sent',
-      chain: links.at(-1)?.chain ?? '',
-      model,
-      ...(endpoint !== undefined && { endpoint }),
-      ...(epoch !== undefined && { epoch }),
+    sentRecord(deps, branch, links.at(-1)?.chain ?? '', {
+      ...target,
+      epoch,
       limit: limit.tokens,
-      ...(isClosing && { closing: true }),
-    },
+      closing: isClosing || undefined,
+    }),
   ]
 }
 
-/** Takes back what the log says about a request that was handed out and got no answer. */
-function refusalOf({ clock }: EngineDeps, { agent, log }: Branch, turn: OpenTurn): RequestSent[] {
-  const { model, endpoint, limit, measured } = turn
-  const sent = log.handedOut.get(measured.chain)
-  if (sent === undefined || sent.isAnswered) return []
-  return [
-    {
-      v: RECORD_VERSION,
-      at: clock.now(),
-      agent,
-      type: 'request-sent',
-      chain: measured.chain,
-      model,
-      ...(endpoint !== undefined && { endpoint }),
-      limit: limit.tokens,
-      refused: true,
-    },
-  ]
-}
+const sentRecord = (
+  { clock }: EngineDeps,
+  { agent }: Branch,
+  chain: string,
+  {
+    model,
+    endpoint,
+    epoch,
+    limit,
+    closing,
+    refused,
+  }: Pick<RequestSent, 'model' | 'endpoint' | 'epoch' | 'limit' | 'closing' | 'refused'>,
+): RequestSent => ({
+  v: RECORD_VERSION,
+  at: clock.now(),
+  agent,
+  type: 'request-sent',
+  chain,
+  model,
+  endpoint,
+  epoch,
+  limit,
+  closing,
+  refused,
+})
 
 /**
  * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
@@ -234,12 +215,11 @@ function refusalOf({ clock }: EngineDeps, { agent, log }: Branch, turn: OpenTurn
  */
 function sealedTokensIn(
   items: readonly Item[],
-  usage: Usage | undefined,
+  usage: Usage,
   count: (item: Item) => number,
 ): Readonly<Record<string, number>> | undefined {
-  if (usage === undefined) return undefined
   const sealed = items.filter(({ seal }) => seal !== undefined)
-  // Hardly any answer seals anything, and then nobody need count it.
+  // Hardly any answer seals anything, and then nothing has to be counted.
   if (sealed.length === 0) return undefined
   const thoughts = sealed.filter(({ kind }) => kind === 'reasoning')
   const compactions = sealed.filter(({ standsForPrefix }) => standsForPrefix === true)

@@ -1,6 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
-import { newBranch, type Branch } from './branch.ts'
+import { newBranch, type Branch, limitOf, modelOf, spenderOf, turnsUntil, type ChainedItems } from './branch.ts'
 import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
 import { flushOutbox, tolerantDeps, type TolerantDeps } from './degraded.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -16,8 +16,7 @@ import {
 import { record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope.ts'
 import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
-import { appendTo, catchUp, seedCalibration } from './restore.ts'
-import { seenItems, type SeenItem, statusOf, type SessionStatus } from './status.ts'
+import { appendTo, catchUp, seedCalibration } from './log.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
 import {
   canExecute,
@@ -29,6 +28,8 @@ import {
 import { mutex } from '../../util/mutex.ts'
 import type { ToolBudget } from '../tool-results/tool-budget.ts'
 import { readRequest } from '../prepare/open.ts'
+import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
+import { highWater } from '../epoch/thresholds.ts'
 
 export interface SessionOptions {
   /** Names the log. Any text; it never becomes a path. */
@@ -92,13 +93,11 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const inOrder = mutex()
   let known: Branch | undefined
   /** Made once for the engine's parts, which change with the settings. */
-  let tolerating: (TolerantDeps & { readonly of: EngineDeps }) | undefined
-  const branchOf = ({ keyName, hash, redact }: EngineDeps): Branch =>
-    (known ??= newBranch(
-      { tenant, session: id, agent, ...(key !== undefined && keyName !== undefined && { key: keyName(key) }) },
-      (work) => runAnyway((engine) => work(engine)),
-      { hash, redact },
-    ))
+  let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
+  const branchOf = (engine: EngineDeps): Branch => {
+    const owner = { tenant, session: id, agent, key: key === undefined ? undefined : engine.keyName?.(key) }
+    return (known ??= newBranch(owner, (work) => runAnyway(work), engine))
+  }
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: Work<T>): Promise<T> =>
     inOrder(async () => {
@@ -113,20 +112,19 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     inOrder(async () => {
       const all = await deps()
       const branch = branchOf(all)
-      if (tolerating?.of !== all) tolerating = { of: all, ...tolerantDeps(all, branch) }
-      const tolerant = tolerating
-      tolerant.begin()
-      const { deps: engine } = tolerant
+      if (tolerant?.of !== all) tolerant = { of: all, ...tolerantDeps(all, branch) }
+      const { deps: engine, isDown, begin } = tolerant
+      begin()
       if (!branch.outbox.isEmpty) await flushOutbox(tolerant, branch)
       if (!isGoingOn) {
         await catchUp(engine, branch)
         if (branch.log.calibration === undefined) await seedCalibration(engine, branch)
       }
       try {
-        return await work(tolerant.isDown() ? modelFree(engine) : engine, branch)
+        return await work(isDown() ? { ...engine, summarizer: undefined } : engine, branch)
       } finally {
         // What memory answered in the store's place is asked again.
-        if (tolerant.isDown()) branch.requests.forgetTrail()
+        if (isDown()) branch.requests.forgetTrail()
         if (branch.outbox.isEmpty) all.outboxes?.delete(flush)
         else all.outboxes?.add(flush)
       }
@@ -136,17 +134,12 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     id,
     agent,
     tenant,
-    toolResult: together(async (requests: readonly ToolResultRequest[]) =>
-      runAnyway((engine, branch) => toolResults(engine, branch, requests)),
-    ),
+    toolResult: together((requests) => runAnyway((engine, branch) => toolResults(engine, branch, requests))),
     canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
     // What goes out is what came in, with edits inside it.
     prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
-      const {
-        chosen: _,
-        splices: __,
-        ...turn
-      } = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))
+      const ready = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))
+      const { chosen: _, splices: __, ...turn } = ready
       const body: unknown = typeof request.body === 'string' ? turn.text : JSON.parse(turn.text)
       return { ...turn, body } as PreparedTurn<Body>
     },
@@ -159,23 +152,14 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
     undo: () => run((engine, branch) => undo(engine, branch)),
-    items: () => run(async (_, { requests }) => seenItems(requests.last)),
+    items: () => run(async (_, { requests }) => (requests.last === undefined ? [] : seenItems(requests.last))),
     pin: (identity, pinned = true) => run((engine, branch) => pin(engine, branch, identity, pinned)),
-    fork: (to) =>
-      run(async (engine, branch) => {
-        // A session that has written nothing yet can be forked all the same.
-        if (branch.log.seed !== undefined) await appendTo(engine, branch, [])
-        await forkSession(engine.sessions, engine.artifacts, { tenant, from: id, to })
-        return createSession(deps, { id: to, agent, tenant })
-      }),
+    fork: async (to) => {
+      await run((engine, branch) => fork(engine, branch, to))
+      return createSession(deps, { id: to, agent, tenant })
+    },
     audit: () => run((engine, branch) => audit(engine, branch)),
-    recall: (query, wanted) =>
-      run(({ sessions, redact }, branch) => {
-        const { last } = branch.requests
-        return last === undefined
-          ? recallArchived(sessions, branch, query, wanted)
-          : recall({ ...last, redact }, query, wanted)
-      }),
+    recall: (query, wanted) => run((engine, branch) => recallIn(engine, branch, query, wanted)),
     scope: (history) =>
       run(async (engine, branch) =>
         historyScope(engine, branch, history ?? branch.requests.last ?? { items: [], links: [] }),
@@ -189,25 +173,26 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
 
 type Work<T> = (engine: EngineDeps, branch: Branch) => Promise<T>
 
-function modelFree(engine: EngineDeps): EngineDeps {
-  const { summarizer: _, ...deps } = engine
-  return deps
+async function fork(deps: EngineDeps, branch: Branch, to: string): Promise<void> {
+  // A session that has written nothing yet can be forked all the same.
+  if (branch.log.seed !== undefined) await appendTo(deps, branch, [])
+  await forkSession(deps.sessions, deps.artifacts, { tenant: branch.tenant, from: branch.session, to })
+}
+
+async function recallIn(deps: EngineDeps, branch: Branch, query: string, options?: RecallOptions): Promise<Recalled> {
+  const { last } = branch.requests
+  if (last === undefined) return recallArchived(deps.sessions, branch, query, options)
+  return recall({ ...last, redact: deps.redact }, query, options)
 }
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
-  const { epoch } = branch.standing
-  if (epoch === undefined) return undefined
+  const { tenant, session, agent, standing } = branch
+  if (standing.epoch === undefined) return undefined
+  const { id: epoch } = standing.epoch
   const at = deps.clock.now()
-  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'undo', epoch: epoch.id }])
-  deps.emit({
-    type: 'epoch-undone',
-    epoch: epoch.id,
-    at,
-    tenant: branch.tenant,
-    session: branch.session,
-    agent: branch.agent,
-  })
-  return epoch.id
+  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent, type: 'undo', epoch }])
+  deps.emit({ type: 'epoch-undone', epoch, at, tenant, session, agent })
+  return epoch
 }
 
 async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: boolean): Promise<void> {
@@ -220,11 +205,10 @@ async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: b
   await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'pin', identity, pinned }])
 }
 
-async function audit(deps: EngineDeps, branch: Branch): Promise<(Audit | Epoch)[]> {
+async function audit({ sessions }: EngineDeps, { tenant, session }: Branch): Promise<(Audit | Epoch)[]> {
   const found: (Audit | Epoch)[] = []
-  for await (const { record: entry } of deps.sessions.read(branch.tenant, branch.session)) {
+  for await (const { record: entry } of sessions.read(tenant, session))
     if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
-  }
   return found
 }
 
@@ -233,20 +217,95 @@ function together(
   work: (requests: readonly ToolResultRequest[]) => Promise<readonly ToolOutcome[]>,
 ): (request: ToolResultRequest) => Promise<ShownResult> {
   let waiting: ToolResultRequest[] = []
-  let next: Promise<ReadonlyMap<ToolResultRequest, ToolOutcome>> | undefined
+  let next: Promise<readonly ToolOutcome[]> | undefined
   return async (request) => {
     // A caller may hand over the same object twice.
-    const own = { ...request }
-    waiting.push(own)
-    next ??= Promise.resolve().then(async () => {
+    const place = waiting.push({ ...request }) - 1
+    next ??= Promise.resolve().then(() => {
       const batch = waiting
       waiting = []
       next = undefined
-      const outcomes = await work(batch)
-      return new Map(batch.map((each, i) => [each, outcomes[i]!]))
+      return work(batch)
     })
-    const outcome = (await next).get(own)!
+    const outcome = (await next)[place]!
     if ('error' in outcome) throw outcome.error
     return outcome.shown
   }
 }
+
+export interface SessionStatus {
+  readonly model?: string
+  /** How full the next request is, in tokens: what was measured of the last one and its answer, and what came since; else an upper bound. */
+  readonly used: number
+  readonly limit: number
+  readonly available: number
+  /** Share of `limit` that is used. */
+  readonly percent: number
+  /** Load at which the next reduction starts. */
+  readonly threshold: number
+  /** Calls until then at the pace of the session so far; absent without enough history. */
+  readonly turnsRemaining?: number
+  readonly turns: number
+  readonly epoch?: string
+  readonly pins: number
+  /** All calls of the session, of every agent and every process, summaries included. */
+  readonly spent: LedgerTotals
+  /** Input and output of the last turn, and the average of all. */
+  readonly lastTurn?: TurnUsage & { readonly average: number }
+  /** "Turn 5 | Input: …", or that there were none. */
+  readonly report: string
+  /** How the budgets stand that this session draws on. */
+  readonly budgets: readonly BudgetStanding[]
+}
+
+async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
+  const { log, requests, standing } = branch
+  const model = modelOf(branch)
+  const used = nextLoad(branch)
+  const lastLimit = limitOf(branch)
+  const limit = lastLimit?.tokens ?? 0
+  const threshold = lastLimit === undefined ? 0 : Math.floor(highWater(deps.policy, lastLimit, log.cacheIsWarm))
+  const lastTurn = log.calls.lastTurn(branch.tenant, branch.session)
+  const turnsRemaining = turnsUntil(threshold - used, requests.growth)
+  return {
+    model,
+    used,
+    limit,
+    available: Math.max(0, limit - used),
+    percent: limit === 0 ? 0 : Math.round((1000 * used) / limit) / 10,
+    threshold,
+    turnsRemaining,
+    turns: Math.max(log.turns, branch.turns.count),
+    epoch: standing.epoch?.id,
+    pins: log.pins.size,
+    spent: log.calls.totals(),
+    lastTurn,
+    report: log.calls.report(branch.tenant, branch.session),
+    budgets: (await deps.budgets?.standing(spenderOf(branch), deps.clock.now(), deps.policyBudgets)) ?? [],
+  }
+}
+
+/** The last prompt and its answer come back with the next request; results that were shown since are added to it. */
+function nextLoad({ log, requests, toolUse }: Branch): number {
+  const { measured } = log
+  const { last } = requests
+  const isMeasured = measured !== undefined && (last === undefined || last.links.at(-1)?.chain === measured.chain)
+  const known = isMeasured ? measured.prompt + measured.output : Math.ceil(last?.load.count.high ?? 0)
+  return known + Math.ceil(toolUse.turn?.all ?? 0)
+}
+
+/** What a person sees of an item when choosing what to pin. */
+export interface SeenItem {
+  readonly identity: string
+  readonly kind: string
+  readonly toolName?: string
+  /** The first characters. */
+  readonly excerpt: string
+}
+
+/** Items of the last request. */
+const seenItems = ({ items, links }: ChainedItems): SeenItem[] =>
+  links.map(({ identity, index }) => {
+    const { kind, toolName, text } = items[index]!
+    return { identity, kind, toolName, excerpt: text.slice(0, 80) }
+  })

@@ -56,20 +56,15 @@ interface Followed {
   finalUnder: number | undefined
 }
 
+/** Longer than other functions: all that it does works on the accounts that it follows, and nothing else may. */
 export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   const { budgets, sessions, clock, hash, holder, onEvent } = options
   const followed = new Map<string, Followed>()
   // One writer per process: requests in parallel would otherwise refuse each other at the store.
   const inTurn = mutex()
   const nameOf = (account: string): string => `budget-${hash(account)}`
-  const line = (id: string, rest: Pick<Spend, 'held' | 'spent' | 'final' | 'under'>): Spend => ({
-    v: RECORD_VERSION,
-    at: clock.now(),
-    type: 'spend',
-    holder,
-    id,
-    ...rest,
-  })
+  const line = (id: string, rest: Pick<Spend, 'held' | 'spent' | 'final' | 'under'>): Spend =>
+    Object.assign({ v: RECORD_VERSION, at: clock.now(), type: 'spend', holder, id } as const, rest)
 
   async function follow({ key }: Pick<BudgetAccount, 'key'>): Promise<Followed> {
     const state = followed.get(key) ?? { version: 0, spent: 0, holds: new Map(), finalUnder: undefined }
@@ -107,20 +102,18 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
     if (state?.version === version - 1) state.version = version
   }
 
-  /** False when somebody else wrote first; nothing is held then. */
+  /** False when another process wrote first; nothing is held then. */
   async function publish(reservation: string, holds: readonly AccountHold[]): Promise<boolean> {
     const written: AccountHold[] = []
     for (const hold of holds) {
-      const entry = line(reservation, {
-        held: hold.amount,
-        ...(hold.final && { final: true as const, under: hold.hard }),
-      })
+      const { account, amount: held, final, hard } = hold
+      const entry = line(reservation, { held, final: final || undefined, under: final ? hard : undefined })
       try {
-        await append(hold.account, entry, followed.get(hold.account)?.version ?? 0)
+        await append(account, entry, followed.get(account)?.version ?? 0)
         written.push(hold)
       } catch (error) {
-        if (!isPlimsollError(error, 'conflict')) throw error
-        for (const { account } of written) await append(account, line(reservation, { spent: 0 }))
+        unlessConflict(error)
+        for (const before of written) await append(before.account, line(reservation, { spent: 0 }))
         return false
       }
     }
@@ -128,14 +121,11 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   }
 
   /** Without the store this process still keeps its own promise, from memory. */
-  async function orFromMemory<T>(shared: () => Promise<T>, alone: () => T): Promise<T> {
-    try {
-      return await shared()
-    } catch (error) {
+  const orFromMemory = <T>(shared: () => Promise<T>, alone: () => T): Promise<T> =>
+    shared().catch((error: unknown) => {
       onEvent({ type: 'degraded', what: 'budgets', cause: error instanceof Error ? error.message : String(error) })
       return alone()
-    }
-  }
+    })
 
   async function reserveShared(request: BookRequest): Promise<BudgetAnswer> {
     const accounts = budgets.accountsOf(request.spender, request.at, request.also)
@@ -143,13 +133,13 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
     for (let attempt = 1; ; attempt++) {
       const answer = budgets.reserve(request)
       if (answer.verdict === 'halt') return answer
+      let isHeld = false
       try {
-        if (await publish(answer.reservation, budgets.holdsOf(answer.reservation))) return answer
-      } catch (error) {
-        budgets.cancel(answer.reservation)
-        throw error
+        isHeld = await publish(answer.reservation, budgets.holdsOf(answer.reservation))
+        if (isHeld) return answer
+      } finally {
+        if (!isHeld) budgets.cancel(answer.reservation)
       }
-      budgets.cancel(answer.reservation)
       if (attempt >= MOST_ATTEMPTS)
         throw new PlimsollError('conflict', 'The account of a budget is written to without end.')
       for (const account of accounts) await follow(account)
@@ -157,53 +147,40 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   }
 
   /** Settles in memory at once; the log follows, and a line that cannot be written leaves the hold standing for the others. */
-  function close(reservation: string, settle: () => void, spent: (hold: AccountHold) => number): Promise<void> {
-    const holds = budgets.holdsOf(reservation)
-    settle()
-    return orFromMemory(
-      async () => {
-        for (const hold of holds) await append(hold.account, line(reservation, { spent: spent(hold) }))
-      },
-      () => undefined,
-    )
-  }
+  const close = (reservation: string, settle: () => void, spentOf: (hold: AccountHold) => number): Promise<void> =>
+    inTurn(() => {
+      const holds = budgets.holdsOf(reservation)
+      settle()
+      return orFromMemory(async () => {
+        for (const hold of holds) await append(hold.account, line(reservation, { spent: spentOf(hold) }))
+      }, nothing)
+    })
 
   return {
-    reserve: (request) =>
-      inTurn(() =>
-        orFromMemory(
-          () => reserveShared(request),
-          () => budgets.reserve(request),
-        ),
-      ),
-    settle: (reservation, spent) =>
-      inTurn(() =>
-        close(
-          reservation,
-          () => budgets.settle(reservation, spent),
-          ({ unit, amount }) => spent?.[unit] ?? amount,
-        ),
-      ),
+    reserve(request) {
+      const alone = (): BudgetAnswer => budgets.reserve(request)
+      return inTurn(() => orFromMemory(() => reserveShared(request), alone))
+    },
+    settle(reservation, spent) {
+      const settle = (): void => budgets.settle(reservation, spent)
+      return close(reservation, settle, ({ unit, amount }) => spent?.[unit] ?? amount)
+    },
     release: (reservation) =>
-      inTurn(() =>
-        close(
-          reservation,
-          () => budgets.release(reservation),
-          () => 0,
-        ),
+      close(
+        reservation,
+        () => budgets.release(reservation),
+        () => 0,
       ),
     standing: (spender, at, also) =>
       inTurn(async () => {
-        for (const account of budgets.accountsOf(spender, at, also)) {
-          await orFromMemory(
-            () => follow(account),
-            () => undefined,
-          )
-        }
+        for (const account of budgets.accountsOf(spender, at, also))
+          await orFromMemory<unknown>(() => follow(account), nothing)
         return budgets.standing(spender, at, also)
       }),
   }
 }
+
+const nothing = (): void => undefined
 
 function absorb(state: Followed, { holder, id, held, spent, final, under = Infinity, at }: Spend): void {
   const key = `${holder}/${id}`

@@ -2,14 +2,15 @@ import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen, type LogRecord } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { Writable } from '../../util/writable.ts'
-import type { Branch } from '../session/branch.ts'
+import { type Branch, spenderOf } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
-import { type CallPlan, boundOf } from '../../meter/index.ts'
+import { type CallPlan, boundOf, type LedgerTotals, type Spent } from '../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../ports/summarizer.ts'
-import type { PrepareContext } from '../prepare/context.ts'
-import { payerOf } from './budget-gate.ts'
-import { appendTo } from '../session/restore.ts'
+import type { PrepareContext, Permission, View } from '../prepare/context.ts'
+import { appendTo } from '../session/log.ts'
+import type { Verdict } from '../../core/target.ts'
+import { withNewHead } from '../epoch/bound-thinking.ts'
+import type { BookRequest } from './budget-book.ts'
 
 interface FinishedCall {
   readonly model: string
@@ -18,27 +19,24 @@ interface FinishedCall {
   readonly durationMs: number
 }
 
-/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. Whoever asks may say more about it. */
-export function callRecord(deps: EngineDeps, branch: Branch, call: FinishedCall): Writable<UsageSeen> {
+/** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. The caller may add to it. */
+export function callRecord(deps: EngineDeps, { agent, key }: Branch, call: FinishedCall): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
-  const record: Writable<UsageSeen> = {
+  return {
     v: RECORD_VERSION,
     at: deps.clock.now(),
-    agent: branch.agent,
+    agent,
     type: 'usage',
     turn: purpose,
     model,
     estimated: 0,
     purpose,
     durationMs: Math.max(0, durationMs),
+    key,
+    usage,
+    costUsd: usage && price && costOfUsage(usage, price),
   }
-  if (branch.key !== undefined) record.key = branch.key
-  if (usage !== undefined) {
-    record.usage = usage
-    if (price !== undefined) record.costUsd = costOfUsage(usage, price)
-  }
-  return record
 }
 
 /** What was held becomes what it cost. Without usage the whole of it counts: the provider may have billed it all. */
@@ -48,7 +46,7 @@ export async function settleCall(deps: EngineDeps, reservation: string | undefin
   await deps.budgets?.settle(reservation, usage && { tokens: usage.input + usage.output, usd: costUsd })
 }
 
-/** A call without an answer: the provider refused it, or it was not sent. Turns that nobody meant to send are closed without a word. */
+/** A call without an answer: the provider refused it, or it was not sent. Turns that were never meant to be sent are closed without one. */
 export function tellRefused(
   { emit, clock }: EngineDeps,
   { tenant, session, agent, key }: Branch,
@@ -60,17 +58,13 @@ export function tellRefused(
 
 /** The event that every counter, header and dashboard adds up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
-  const { model, purpose, usage, costUsd, durationMs, key, at, turn } = call
+  const { model, purpose, usage, costUsd, durationMs, key, at } = call
   const { tenant, session, agent } = branch
-  const event: Writable<EventOf<'usage-recorded'>> | Writable<EventOf<'usage-missing'>> =
-    usage === undefined
-      ? { type: 'usage-missing', at, tenant, session, agent, model, purpose }
-      : { type: 'usage-recorded', at, tenant, session, agent, model, purpose, usage }
-  if (purpose === 'turn') event.turn = turn
-  if (durationMs !== undefined) event.durationMs = durationMs
-  if (key !== undefined) event.key = key
-  if (event.type === 'usage-recorded' && costUsd !== undefined) event.costUsd = costUsd
-  deps.emit(event)
+  const turn = purpose === 'turn' ? call.turn : undefined
+  const about = { at, tenant, session, agent, model, purpose, turn, durationMs, key }
+  deps.emit(
+    usage === undefined ? { type: 'usage-missing', ...about } : { type: 'usage-recorded', usage, costUsd, ...about },
+  )
 }
 
 interface SideCall {
@@ -121,3 +115,60 @@ export async function payForCall(
 
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
+
+const FINAL_INSTRUCTION =
+  'The budget of this session is used up. Answer now with what you have: say what is done, what was found and what is left. Call no tools.'
+
+/**
+ * Reserves the most that the call can cost; over budget, once a closing answer, then nothing. `decided` is the verdict that
+ * stands if it can be paid for.
+ */
+export async function passBudgetGate(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
+  const { deps, branch, target, limit, conversation } = context
+  const { high } = view.load.count
+  const numbers = { target, projected: high, limit: limit.tokens, margin: limit.tokens - high }
+  const granted: Verdict = decided ?? { kind: 'proceed', reason: 'fits', ...numbers }
+  if (deps.budgets === undefined) return { verdict: granted, view }
+  const facts = deps.meter.factsOf(target.model)
+  const maxOutputTokens = conversation.settings.maxOutputTokens ?? target.maxOutputTokens
+  const answer = await deps.budgets.reserve({
+    ...payerOf(deps, branch),
+    bound: boundOf({ inputHigh: high, maxOutputTokens }, facts),
+    price: facts.price,
+  })
+  if (answer.verdict === 'proceed') return { verdict: granted, reservation: answer.reservation, view }
+  const verdict: Verdict = {
+    kind: answer.verdict,
+    reason: answer.reason,
+    ...numbers,
+    retryable: answer.verdict === 'halt' ? answer.retryable : undefined,
+  }
+  if (answer.verdict === 'halt') return { verdict, view }
+  return { verdict, reservation: answer.reservation, view: closing(context, view, answer.maxOutputTokens) }
+}
+
+/** The closing turn: no tools, the instruction, and no more output than is left to pay for. */
+function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
+  const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
+  const { conversation, headers } = withNewHead(context, view, changes)
+  const { text } = context.codec.encode(conversation)
+  return { ...view, conversation, headers, text, splices: undefined, load: { ...view.load, bytes: Buffer.byteLength(text) } }
+}
+
+/** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
+function payerOf(
+  { clock, policyBudgets }: EngineDeps,
+  branch: Branch,
+): Pick<BookRequest, 'spender' | 'at' | 'also' | 'before'> {
+  return {
+    spender: spenderOf(branch),
+    at: clock.now(),
+    also: policyBudgets,
+    before: {
+      session: spentIn(branch.log.calls.totals()),
+      agent: spentIn(branch.log.calls.totals({ agent: branch.agent })),
+    },
+  }
+}
+
+const spentIn = ({ usage, costUsd }: LedgerTotals): Spent => ({ tokens: usage.input + usage.output, usd: costUsd })

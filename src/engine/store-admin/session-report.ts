@@ -1,17 +1,10 @@
 import { NO_USAGE, addUsage, type Usage } from '../../core/usage.ts'
 import { insertedTexts } from '../../core/epochs.ts'
-import type { LogRecord, RecordRecall } from '../../core/records.ts'
+import type { Audit, Epoch, LogRecord, RecordRecall } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 
-export interface SessionEpoch {
-  readonly id: string
-  readonly at: number
-  readonly before: number
-  readonly after: number
+export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'after' | 'forced' | 'reason' | 'policy'> {
   readonly covered: number
-  readonly forced: boolean
-  readonly reason: string
-  readonly policy: string
   readonly undone: boolean
   /** What the view still said of what was taken out. */
   readonly recall?: RecordRecall
@@ -19,14 +12,7 @@ export interface SessionEpoch {
   readonly record: readonly string[]
 }
 
-export interface SessionCut {
-  readonly at: number
-  readonly action: string
-  readonly reason: string
-  readonly originalBytes: number
-  readonly shownBytes: number
-  readonly handle?: string
-}
+export type SessionCut = Pick<Audit, 'at' | 'action' | 'reason' | 'originalBytes' | 'shownBytes' | 'handle'>
 
 /** What a session's log says about it. */
 export interface SessionReport {
@@ -55,22 +41,21 @@ export async function reportOf(
 ): Promise<SessionReport> {
   const all: LogRecord[] = []
   for await (const { record } of store.read(tenant, session)) all.push(record)
-  const undone = new Set(all.flatMap((record) => (record.type === 'undo' ? [record.epoch] : [])))
-  const usages = all.flatMap((record) => (record.type === 'usage' ? [record] : []))
+  const undone = new Set(all.filter((record) => record.type === 'undo').map(({ epoch }) => epoch))
+  const usages = all.filter((record) => record.type === 'usage')
   const pins = new Set<string>()
   for (const record of all) {
     if (record.type !== 'pin') continue
     if (record.pinned) pins.add(record.identity)
     else pins.delete(record.identity)
   }
-  const [first, last] = [all[0], all.at(-1)]
   return {
     session,
     tenant,
     records: all.length,
     items: all.filter(({ type }) => type === 'item-seen').length,
-    ...(first !== undefined && { startedAt: first.at }),
-    ...(last !== undefined && { updatedAt: last.at }),
+    startedAt: all[0]?.at,
+    updatedAt: all.at(-1)?.at,
     agents: [...new Set(all.flatMap(({ agent }) => (agent === undefined ? [] : [agent])))],
     models: [...new Set(usages.map(({ model }) => model))],
     calls: usages.length,
@@ -78,12 +63,12 @@ export async function reportOf(
     costUsd: usages.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
     withoutUsage: usages.filter(({ usage }) => usage === undefined).length,
     pins: [...pins],
-    epochs: all.flatMap((record) => (record.type === 'epoch' ? [epochOf(record, undone)] : [])),
-    cuts: all.flatMap((record) => (record.type === 'audit' ? [cutOf(record)] : [])),
+    epochs: all.filter((record) => record.type === 'epoch').map((record) => epochOf(record, undone)),
+    cuts: all.filter((record) => record.type === 'audit').map(cutOf),
   }
 }
 
-function epochOf(record: Extract<LogRecord, { type: 'epoch' }>, undone: ReadonlySet<string>): SessionEpoch {
+function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
   const { id, at, before, after, count, forced, reason, policy, recall } = record
   return {
     id,
@@ -95,15 +80,19 @@ function epochOf(record: Extract<LogRecord, { type: 'epoch' }>, undone: Readonly
     reason,
     policy,
     undone: undone.has(id),
-    ...(recall !== undefined && { recall }),
+    recall,
     record: insertedTexts(record),
   }
 }
 
-const cutOf = (record: Extract<LogRecord, { type: 'audit' }>): SessionCut => {
-  const { at, action, reason, originalBytes, shownBytes, handle } = record
-  return { at, action, reason, originalBytes, shownBytes, ...(handle !== undefined && { handle }) }
-}
+const cutOf = ({ at, action, reason, originalBytes, shownBytes, handle }: Audit): SessionCut => ({
+  at,
+  action,
+  reason,
+  originalBytes,
+  shownBytes,
+  handle,
+})
 
 /** What was said, as people read it: the archive's items in the order in which they were first seen. */
 export async function* readableSession(

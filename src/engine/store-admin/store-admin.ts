@@ -2,11 +2,11 @@ import type { Handle } from '../../core/handles.ts'
 import type { ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem, StoreStats } from '../../ports/store-maintenance.ts'
-import { handlesOfRecord } from './record-handles.ts'
+import { handlesOfRecord } from './retention.ts'
 import { sessionsOf } from './store-export.ts'
 
 export { exportStore } from './store-export.ts'
-export { importStore } from './store-import.ts'
+export { importStore } from './store-export.ts'
 
 export interface VerifyReport {
   readonly clean: boolean

@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
-import { RECORD_VERSION, type LogRecord } from '../../core/records.ts'
+import { RECORD_VERSION, type LogRecord, upgradeRecord } from '../../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
-import type { SessionStore } from '../../ports/session-store.ts'
+import type { SessionStore, StoredRecord } from '../../ports/session-store.ts'
 import type { StoreMaintenance } from '../../ports/store-maintenance.ts'
+import { isDeepStrictEqual } from 'node:util'
 
 /*
  * An export is text, one JSON value per line: a head, then sessions with their records, then artifacts in parts, then an end
  * with a hash over everything before it, so that a truncated or edited file shows.
  */
 
-export const EXPORT_VERSION = 1
+const EXPORT_VERSION = 1
 /** Where the store keeps its own secret; see `storeSecret`. */
-export const SECRET_PLACE = { tenant: '', key: 'secret' } as const
+const SECRET_PLACE = { tenant: '', key: 'secret' } as const
 
 export type ExportLine =
   | { readonly plimsoll: 'export'; readonly version: number; readonly records: number }
@@ -76,10 +77,7 @@ export async function* exportStore(
       }
     }
     if (options.artifacts === undefined) continue
-    for (const artifact of await options.artifacts.list(
-      tenant,
-      options.session === undefined ? {} : { session: options.session },
-    )) {
+    for (const artifact of await options.artifacts.list(tenant, { session: options.session })) {
       const parts = Math.max(1, Math.ceil(artifact.bytes / PART_BYTES))
       count.artifacts++
       yield line({ tenant, artifact, parts })
@@ -109,9 +107,189 @@ export async function* sessionsOf(
   }
   let after: string | undefined
   for (;;) {
-    const page = await store.list(tenant, { limit: PAGE, ...(after !== undefined && { after }) })
+    const page = await store.list(tenant, { limit: PAGE, after })
     yield* page.map(({ session }) => session)
     after = page.at(-1)?.session
     if (page.length < PAGE || after === undefined) return
   }
 }
+
+export interface ImportOptions {
+  /** Receives the export's artifacts; without it they are left out. It must use the secret of the exported store. */
+  artifacts?: ArtifactStore
+  /** Only this tenant's lines are taken; an export with anything else is refused. @default every tenant's */
+  tenant?: string
+}
+
+export interface ImportReport {
+  readonly sessions: number
+  readonly records: number
+  /** Records that were there already. */
+  readonly known: number
+  readonly artifacts: number
+}
+
+const BATCH = 200
+
+/**
+ * Reads an export back. Sessions keep their names; one that is there already must start with the same records, and gets only
+ * what it lacks, so an import that stopped half-way is simply run again.
+ */
+export async function importStore(
+  store: SessionStore,
+  lines: AsyncIterable<string> | Iterable<string>,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  const report = { sessions: 0, records: 0, known: 0, artifacts: 0 }
+  const hash = createHash('sha256')
+  let log: ReturnType<typeof logImport> | undefined
+  let artifact: ArtifactImport | undefined
+  let number = 0
+
+  const finish = async (): Promise<void> => {
+    await log?.flush()
+    log = undefined
+  }
+
+  for await (const text of lines) {
+    if (text.trim() === '') continue
+    number++
+    const line = parse(text, number)
+    if (number === 1) checkHead(line)
+    if ('end' in line) {
+      await finish()
+      checkEnd(line, hash.digest('hex'), number)
+      return report
+    }
+    hash.update(text).update('\n')
+    if (options.tenant !== undefined) checkTenant(line, options.tenant)
+    if ('secret' in line) await keepSecret(store, line.secret)
+    else if ('session' in line) {
+      await finish()
+      log = logImport(store, line.tenant, line.session, report)
+      report.sessions++
+    } else if ('record' in line) {
+      if (log === undefined) throw broken(number, 'a record stands outside a session')
+      await log.add(line.v, upgradeRecord(line.record))
+    } else if ('artifact' in line) {
+      await finish()
+      artifact = { tenant: line.tenant, stat: line.artifact, missing: line.parts, parts: [] }
+    } else if ('part' in line) {
+      if (artifact === undefined || artifact.missing === 0) throw broken(number, 'bytes stand outside an artifact')
+      artifact.parts.push(Buffer.from(line.part, 'base64'))
+      if (--artifact.missing > 0) continue
+      if (options.artifacts !== undefined) await putArtifact(options.artifacts, artifact)
+      report.artifacts += options.artifacts === undefined ? 0 : 1
+      artifact = undefined
+    }
+  }
+  await finish()
+  throw new PlimsollError('bad-input', `The export is incomplete: it ends after line ${number}.`, {
+    advice: 'What it holds was imported; get the complete file and run the import again.',
+  })
+}
+
+function logImport(store: SessionStore, tenant: string, session: string, report: { records: number; known: number }) {
+  let at = 0
+  let waiting: LogRecord[] = []
+  const log = store.read(tenant, session)
+  let existing: AsyncIterator<StoredRecord> | undefined = log[Symbol.asyncIterator]()
+
+  async function flush(): Promise<void> {
+    if (waiting.length === 0) return
+    await store.append(tenant, session, waiting, at - waiting.length, { at: waiting.at(-1)!.at })
+    report.records += waiting.length
+    waiting = []
+  }
+
+  return {
+    async add(version: number, record: LogRecord): Promise<void> {
+      if (version !== at + 1)
+        throw new PlimsollError('bad-input', `Session ${session} jumps from version ${at} to ${version} in the export.`)
+      at++
+      const there = await existing?.next()
+      if (there !== undefined && there.done !== true) {
+        if (isDeepStrictEqual(there.value.record, record)) {
+          report.known++
+          return
+        }
+        throw new PlimsollError(
+          'conflict',
+          `Session ${session} is already in the store, with another record at version ${version}.`,
+          {
+            advice: 'Import into an empty store, or remove that session first.',
+            fields: { session, version },
+          },
+        )
+      }
+      existing = undefined
+      waiting.push(record)
+      // The first record by itself: it says when the session began.
+      if (at === 1 || waiting.length >= BATCH) await flush()
+    },
+    flush,
+  }
+}
+
+interface ArtifactImport {
+  readonly tenant: string
+  readonly stat: ArtifactStat
+  readonly parts: Buffer[]
+  missing: number
+}
+
+async function putArtifact(store: ArtifactStore, { tenant, stat, parts }: ArtifactImport): Promise<void> {
+  const { handle, bytes: _, sha256: __, createdAt: ___, name: ____, path: _____, ...meta } = stat
+  const put = await store.put(tenant, Buffer.concat(parts), meta)
+  if (put.handle === handle) return
+  await store.remove(tenant, put.handle)
+  throw new PlimsollError(
+    'conflict',
+    `The artifact ${handle} would get the handle ${put.handle} here: the secrets differ.`,
+    {
+      advice:
+        'Export with the secret, import the sessions first, and open the artifacts with the secret of this store.',
+    },
+  )
+}
+
+async function keepSecret(store: SessionStore, secret: string): Promise<void> {
+  const kept = await store.setValue(SECRET_PLACE.tenant, SECRET_PLACE.key, secret, true)
+  if (kept === secret) return
+  throw new PlimsollError('conflict', 'The store has a secret of its own, other than the exported one.', {
+    advice: 'Import into a store that was not used yet.',
+  })
+}
+
+function parse(text: string, number: number): ExportLine {
+  try {
+    return JSON.parse(text) as ExportLine
+  } catch (cause) {
+    throw new PlimsollError('bad-input', `Line ${number} of the export is not JSON.`, { cause })
+  }
+}
+
+function checkHead(line: ExportLine): void {
+  if (!('plimsoll' in line)) throw new PlimsollError('bad-input', 'This is not an export of a Plimsoll store.')
+  if (line.version > EXPORT_VERSION) {
+    throw new PlimsollError(
+      'unsupported',
+      `The export has version ${line.version}; this package reads up to ${EXPORT_VERSION}.`,
+    )
+  }
+}
+
+/** A caller who may write one tenant's sessions must not reach another's through a file. */
+function checkTenant(line: ExportLine, tenant: string): void {
+  if (!('secret' in line) && !('tenant' in line && line.tenant !== tenant)) return
+  throw new PlimsollError('forbidden', `The export holds more than sessions of the tenant ${JSON.stringify(tenant)}.`, {
+    advice: 'Export one session, or let an operator import the whole store.',
+  })
+}
+
+function checkEnd(end: ExportEnd, sha256: string, number: number): void {
+  if (end.sha256 !== sha256) throw broken(number, 'the hash over the lines does not match')
+}
+
+const broken = (number: number, what: string): PlimsollError =>
+  new PlimsollError('bad-input', `The export is damaged at line ${number}: ${what}.`, { fields: { line: number } })

@@ -3,8 +3,8 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { ToolBudgetRule } from '../../core/policy.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
-import type { PrepareContext, Standing, NewEdit, Resolved, TakenIn } from '../prepare/context.ts'
-import { fixedTokensOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import type { PrepareContext, Standing, NewEdit, Resolved, TakenIn, View } from '../prepare/context.ts'
+import { fixedTokensOf, textTokensOf, tokensOf, isOver } from '../prepare/counting.ts'
 import {
   isLarge,
   budgetOf,
@@ -14,55 +14,41 @@ import {
   type ResultDraft,
   type ResultScale,
 } from './result-forms.ts'
-import { keyOf, standingPlan } from '../prepare/standing.ts'
-import {
-  NOTHING_USED,
-  type BudgetGrant,
-  type BudgetSnapshot,
-  type ResultForms,
-  type ToolBudget,
-} from './tool-budget.ts'
+import { keyOf, standingPlan, placedKeyOf } from '../prepare/standing.ts'
+import { NOTHING_USED, type BudgetGrant, type BudgetSnapshot } from './tool-budget.ts'
 import { wasSent } from '../session/branch.ts'
 import { storedText } from '../epoch/cascade/draft.ts'
-import { storeTexts } from '../session/archive.ts'
+import { storeTexts } from '../session/log.ts'
 import { keepAlive } from '../store-admin/retention.ts'
-
-/** Shortens new results that are too large. Their exact bytes are stored before any view mentions them. */
-export async function takeIn(resolved: Resolved): Promise<TakenIn> {
-  const { context, found } = resolved
-  const { deps, branch, conversation } = context
-  const edits = await newFirstSendEdits(context, found)
-  if (edits.length === 0) {
-    if (found.epoch !== undefined || found.firstSend.size > 0) await keepAlive(deps, branch, found)
-    return { ...resolved, standing: found, edits }
-  }
-  const originals = edits.flatMap(({ index, about }) =>
-    about === undefined ? [] : [{ ...storedText(conversation.items[index]!), about }],
-  )
-  await storeTexts(deps, branch, originals)
-  const added = edits.map(({ index, record }) => [index, record] as const)
-  const standing = { ...found, firstSend: new Map([...found.firstSend, ...added]) }
-  await keepAlive(deps, branch, standing)
-  return { ...resolved, standing, edits, seen: undefined }
-}
+import { squeeze } from '../epoch/cascade/squeeze.ts'
+import { viewOf } from '../prepare/view.ts'
+import { ownTexts } from '../epoch/declare-epoch.ts'
+import { countItems, draftOf } from '../epoch/draft-of.ts'
+import { yieldNow } from '../../util/yield-now.ts'
 
 /**
  * Results too large for the window, or for what their turn has left, are shown as preview + handle before they are sent for the first
- * time. Everything is told from the transcript and the edits that stand: every process decides the same.
+ * time; their exact bytes are stored before any view mentions them. Everything is told from the transcript and the edits that stand: every
+ * process decides the same.
  */
-function newFirstSendEdits(
-  context: PrepareContext,
-  standing: Standing,
-): readonly NewEdit[] | Promise<readonly NewEdit[]> {
-  const { branch, conversation, links, known } = context
+export async function takeIn(resolved: Resolved): Promise<TakenIn> {
+  const { context, found } = resolved
+  const { deps, branch, conversation, links, known } = context
   const fresh = links.slice(known.links).filter(({ index, chain }) => {
-    const item = conversation.items[index]!
-    return mayShorten(item) && !standing.firstSend.has(index) && !wasSent(branch, chain)
+    const { kind, sealed } = conversation.items[index]!
+    return kind === 'result' && sealed !== true && !found.firstSend.has(index) && !wasSent(branch, chain)
   })
-  if (fresh.length === 0) return []
-  const all = turnsIn(context, standing, fresh)
-  const suspects = all.filter((turn) => needsLook(context, turn))
-  return suspects.length === 0 ? [] : shortened(context, standing, all, suspects)
+  const turns = fresh.length === 0 ? [] : turnsIn(context, found, fresh)
+  const suspects = turns.filter((turn) => needsLook(context, turn))
+  const edits = suspects.length === 0 ? [] : await shortened(context, found, turns, suspects)
+  const originals = edits.flatMap(({ index, about }) =>
+    about === undefined ? [] : [{ ...storedText(conversation.items[index]!), about }],
+  )
+  if (originals.length > 0) await storeTexts(deps, branch, originals)
+  const firstSend = new Map([...found.firstSend, ...edits.map(({ index, record }) => [index, record] as const)])
+  const standing = edits.length === 0 ? found : { ...found, firstSend }
+  if (standing.epoch !== undefined || firstSend.size > 0) await keepAlive(deps, branch, standing)
+  return { ...resolved, standing, edits, seen: edits.length === 0 ? resolved.seen : undefined }
 }
 
 async function shortened(
@@ -71,21 +57,44 @@ async function shortened(
   all: readonly ResultTurn[],
   suspects: readonly ResultTurn[],
 ): Promise<readonly NewEdit[]> {
-  const { deps, branch, conversation } = context
+  const { deps, branch, conversation, limit, readers } = context
   // What left whole once may only be touched by an epoch. Only results that may have to be shortened need the question.
   const sent = await deps.sessions.seen(
     branch.tenant,
     suspects.flatMap((turn) => turn.fresh.map((link) => link.identity)),
   )
   const turns = hasSessionLimit(deps.policy.intake.budget ?? {}) ? all : suspects
-  const { scale, budget, reserve } = openBudget(context, standing, turns)
+  const countText = textTokensOf(context)
+  const scale: ResultScale = {
+    limitTokens: limit.tokens,
+    countTokens: (text) => countedFor(deps.policy, text, countText(text)),
+    readers,
+  }
+  const withinWindow = deps.policy.intake.budget?.withinWindow === true
+  const base = withinWindow ? tokensWithout(context, standing, turns) : 0
+  let taken = 0
+  const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
+  const count = budgetCounter(context)
+  const countItem = tokensOf(context)
   const edits: NewEdit[] = []
   for (const turn of turns) {
     const old = turn.fresh.filter(({ identity }) => sent.has(identity))
     const open = turn.fresh.filter(({ identity }) => !sent.has(identity))
+    // The window does not empty between turns.
+    taken += budget.snapshot().turn?.all ?? 0
     await budget.nextTurn()
-    await reserve([...turn.others, ...old.map(({ index }) => conversation.items[index]!)])
-    const drafts = open.map((link) => draftOf(context, scale, link))
+    // What is shown already counts as well.
+    for (const item of [...turn.others, ...old.map(({ index }) => conversation.items[index]!)]) {
+      const { callId = '', toolName: tool = 'tool', text: full } = item
+      await budget.reserve({ callId, tool, full, fullTokens: count(item), always: true })
+    }
+    const drafts = open.map(({ index }) => {
+      const item = conversation.items[index]!
+      const { callId = String(index), text, toolName: tool } = item
+      const handle = (): Handle => deps.addressOf(branch.tenant, Buffer.from(text))
+      const tokens = countedFor(deps.policy, text, countItem(item))
+      return draftResult(deps, branch, scale, { callId, tool, text, tokens, budgetTokens: count(item), handle })
+    })
     const grants = await budget.reserveBatch(drafts.map(({ forms }) => forms))
     for (const [i, link] of open.entries()) {
       const edit = editOf(context, link, drafts[i]!, grants[i]!)
@@ -94,8 +103,6 @@ async function shortened(
   }
   return edits
 }
-
-const mayShorten = (item: Item): boolean => item.kind === 'result' && item.sealed !== true
 
 /** Results between two answers of the model: those that were never sent, and the rest as it stands. */
 interface ResultTurn {
@@ -182,69 +189,21 @@ function needsLook(context: PrepareContext, { fresh, others }: ResultTurn): bool
   return sum > Math.min(turnTokens, turnShare * limit.tokens)
 }
 
-interface OpenBudget {
-  readonly scale: ResultScale
-  readonly budget: ToolBudget
-  /** Counts what is shown already. */
-  reserve(items: readonly Item[]): Promise<void>
-}
-
-function openBudget(context: PrepareContext, standing: Standing, turns: readonly ResultTurn[]): OpenBudget {
-  const { deps, limit, readers } = context
-  const countText = textTokensOf(context)
-  const scale: ResultScale = {
-    limitTokens: limit.tokens,
-    countTokens: (text) => countedFor(deps.policy, text, countText(text)),
-    readers,
-  }
-  let taken = 0
-  const base = deps.policy.intake.budget?.withinWindow === true ? tokensWithout(context, standing, turns) : 0
-  const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
-  const count = budgetCounter(context)
-  return {
-    scale,
-    budget: {
-      ...budget,
-      // The window does not empty between turns.
-      nextTurn: async () => {
-        taken += budget.snapshot().turn?.all ?? 0
-        await budget.nextTurn()
-      },
-    },
-    reserve: async (items) => {
-      for (const item of items) await budget.reserve({ ...formsOf(item), fullTokens: count(item), always: true })
-    },
-  }
-}
-
-const counterOf = (context: PrepareContext): ((item: Item) => number) => {
-  const count = tokensOf(context)
-  return (item) => countedFor(context.deps.policy, item.text, count(item))
-}
-
 /**
  * What a result takes of a budget: its text alone, as views are counted, so that a result weighs the same on the day it is first sent and
  * on every later one. Pictures beside it count as well.
  */
 const budgetCounter = (context: PrepareContext): ((item: Item) => number) => {
-  const count = counterOf(context)
+  const count = tokensOf(context)
   const countText = textTokensOf(context)
   return (item) =>
-    item.media === undefined
-      ? Math.ceil(countedFor(context.deps.policy, item.text, countText(item.text)))
-      : Math.ceil(count(item))
+    Math.ceil(countedFor(context.deps.policy, item.text, item.media === undefined ? countText(item.text) : count(item)))
 }
-
-const formsOf = ({ callId = '', toolName = 'tool', text }: Item): ResultForms => ({
-  callId,
-  tool: toolName,
-  full: text,
-})
 
 /** Tokens of the view without the results of these turns. */
 function tokensWithout(context: PrepareContext, standing: Standing, turns: readonly ResultTurn[]): number {
-  const { conversation, links } = context
-  const count = counterOf(context)
+  const { deps, conversation, links } = context
+  const count = tokensOf(context)
   const own = new Set(
     turns.flatMap(({ fresh, others }) => [
       ...fresh.map(({ index }) => conversation.items[index]!.id),
@@ -260,23 +219,10 @@ function tokensWithout(context: PrepareContext, standing: Standing, turns: reado
   for (const item of conversation.items) {
     const edit = edits.get(item.id)
     if (own.has(item.id) || edit?.op === 'drop') continue
-    sum += count(edit?.op === 'replace' ? { ...item, text: edit.text } : item)
+    const shown = edit?.op === 'replace' ? { ...item, text: edit.text } : item
+    sum += countedFor(deps.policy, shown.text, count(shown))
   }
   return sum
-}
-
-function draftOf(context: PrepareContext, scale: ResultScale, { index }: Link): ResultDraft {
-  const { deps, branch, conversation } = context
-  const item = conversation.items[index]!
-  let handle: Handle | undefined
-  return draftResult(deps, branch, scale, {
-    callId: item.callId ?? String(index),
-    text: item.text,
-    tokens: counterOf(context)(item),
-    budgetTokens: budgetCounter(context)(item),
-    handle: () => (handle ??= deps.addressOf(branch.tenant, Buffer.from(item.text))),
-    ...(item.toolName !== undefined && { tool: item.toolName }),
-  })
 }
 
 function editOf(
@@ -297,12 +243,78 @@ function editOf(
     text: grant.text,
     reason: grant.reason ?? 'larger than one result may be',
     handle: derived?.handles[0] ?? deps.addressOf(branch.tenant, Buffer.from(original)),
-    ...(grant.isWindow === true && { cause: 'window', limit: limit.tokens }),
+    cause: grant.isWindow === true ? 'window' : undefined,
+    limit: grant.isWindow === true ? limit.tokens : undefined,
   }
   return {
     index: link.index,
     record,
     original,
-    ...(derived === undefined && { about: draft.presented(grant).about }),
+    about: derived === undefined ? draft.presented(grant).about : undefined,
   }
+}
+
+/** No new item is shown with fewer tokens. */
+const FLOOR_TOKENS = 40
+/** The plan adds up upper bounds; each try asks for a little more. */
+const TRIES = [1, 1.5, 3]
+/** Room for what is counted by the request and not by the item. */
+const SLACK_TOKENS = 32
+
+/**
+ * The last way before an error: where another rewrite of sent bytes would be one too many in a row, what is new is shown as preview
+ * or line + handle before its first send; what intake has just made a preview of, as a shorter one. Undefined when that is not enough.
+ */
+export async function squeezeNew(
+  context: PrepareContext,
+  standing: Standing,
+  before: View,
+  intake: readonly NewEdit[],
+): Promise<{ readonly edits: readonly NewEdit[]; readonly standing: Standing; readonly view: View } | undefined> {
+  const { deps, branch, limit, links, conversation } = context
+  const fresh = await neverSent(context, standing, new Set(intake.map(({ index }) => index)))
+  if (fresh.size === 0) return undefined
+  const draft = draftOf(context, standing)
+  const pause = yieldNow()
+  await countItems(draft, pause)
+  const excess = Math.max(0, before.load.count.high - limit.tokens) + SLACK_TOKENS
+  for (const times of TRIES) {
+    await pause()
+    const options = { floorTokens: FLOOR_TOKENS }
+    const proposal = await squeeze(draft, excess * times, (index) => !fresh.has(index), options)
+    const made = proposal.edits.flatMap((edit): NewEdit[] => {
+      if (edit.op !== 'replace' || edit.handle === undefined) return []
+      const link = links[edit.at]!
+      const { text, reason, handle } = edit
+      const key = placedKeyOf(conversation.items, link)
+      const at = deps.clock.now()
+      const record = { v: RECORD_VERSION, at, agent: branch.agent, type: 'edit', key, text, reason, handle } as const
+      return [{ index: link.index, record, original: conversation.items[link.index]!.text }]
+    })
+    const firstSend = new Map([...standing.firstSend, ...made.map(({ index, record }) => [index, record] as const)])
+    const next: Standing = { ...standing, firstSend }
+    const view = viewOf(context, next)
+    if (isOver(view.load, limit) && (times !== TRIES.at(-1) || isOver(view.estimate, limit))) continue
+    await storeTexts(deps, branch, ownTexts(context, proposal))
+    const again = new Set(made.map(({ index }) => index))
+    return { edits: [...intake.filter(({ index }) => !again.has(index)), ...made], standing: next, view }
+  }
+  return undefined
+}
+
+/** Indexes of items that no request has shown yet; what left whole once may only be touched by an epoch. */
+async function neverSent(
+  { deps, branch, links }: PrepareContext,
+  { firstSend }: Standing,
+  justShown: ReadonlySet<number>,
+): Promise<ReadonlySet<number>> {
+  const fresh = links.filter(
+    ({ chain, index }) => !wasSent(branch, chain) && (justShown.has(index) || !firstSend.has(index)),
+  )
+  const seen = await deps.sessions.seen(
+    branch.tenant,
+    fresh.map((link) => link.identity),
+    { session: branch.session },
+  )
+  return new Set(fresh.filter((link) => !seen.has(link.identity)).map((link) => link.index))
 }

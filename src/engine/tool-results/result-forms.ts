@@ -1,3 +1,4 @@
+import { exactly } from '../../core/count.ts'
 import type { Handle } from '../../core/handles.ts'
 import type { IntakeRule, Policy } from '../../core/policy.ts'
 import type { Branch } from '../session/branch.ts'
@@ -111,12 +112,13 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
       ...base,
       preview,
       handle: () => pointerText(binary ?? text, source.handle(), readerNames(scale.readers)),
-      ...(tooLarge === undefined && tokens <= SMALL_TOKENS && { always: true }),
-      ...(tooLarge !== undefined && {
-        tooLarge,
-        previewTokens,
-        wants: Math.ceil(isGuarded ? Math.min(maxTokens, scale.limitTokens) : previewTokens),
-      }),
+      always: (tooLarge === undefined && tokens <= SMALL_TOKENS) || undefined,
+      tooLarge,
+      previewTokens: tooLarge === undefined ? undefined : previewTokens,
+      wants:
+        tooLarge === undefined
+          ? undefined
+          : Math.ceil(isGuarded ? Math.min(maxTokens, scale.limitTokens) : previewTokens),
     },
     isWhole: ({ step, text: given }) => step === 'full' || (binary === undefined && given === text),
     presented: ({ step, text: given }) =>
@@ -157,21 +159,13 @@ export function budgetOf(
   const turn = Math.min(turnTokens ?? Infinity, (turnShare ?? Infinity) * limitTokens)
   const { previewTokens } = sizesOf(intake, limitTokens)
   return toolBudget({
-    tokenizers: [
-      {
-        name: 'scale',
-        count: (text) => {
-          const tokens = countTokens(text)
-          return { tokens, low: tokens, high: tokens, source: 'estimate' }
-        },
-      },
-    ],
+    tokenizers: [{ name: 'scale', count: (text) => exactly(countTokens(text)) }],
     used,
     minPreviewTokens: Math.max(1, Math.min(minPreviewTokens ?? MIN_PREVIEW_TOKENS, previewTokens)),
-    ...(turn < Infinity && { turnTokens: Math.floor(turn) }),
+    turnTokens: turn < Infinity ? Math.floor(turn) : undefined,
     sessionTokens,
     tools,
-    ...(withinWindow === true && room !== undefined && { room }),
+    room: withinWindow === true ? room : undefined,
   })
 }
 

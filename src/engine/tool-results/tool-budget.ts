@@ -92,7 +92,7 @@ interface Allowance {
 /**
  * The tokens that tool results may take, per tool and for all, per turn and per session. A result that is too large is
  * shown as a preview, else as a handle, else answered with the reason. Forms are made while the budget is locked, so they
- * must not ask it for more.
+ * must not ask it for more. Longer than other functions, since all of it works on the four sums that it keeps.
  */
 export function toolBudget(options: ToolBudgetOptions): ToolBudget {
   const { tokenizers, tools = {}, room = () => Infinity, used } = options
@@ -106,30 +106,20 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
   const countTokens = (text: string): number =>
     Math.ceil(Math.max(0, ...tokenizers.map((tokenizer) => tokenizer.count(text).high)))
 
-  function allowanceForAll(): Allowance {
-    return tightest([
+  const allowanceForAll = (): Allowance =>
+    tightest([
       left(options.turnTokens, turn, 'all tools together may show', 'per turn'),
       left(options.sessionTokens, session, 'all tools together may show', 'per session'),
       { tokens: Math.max(0, Math.floor(room()) - turn), reason: 'the context window is nearly full', isWindow: true },
     ])
-  }
 
   /** The tightest of all limits that this tool is under. */
-  function allowance(tool: string): Allowance {
-    const own = tools[tool] ?? {}
-    return tightest([
-      left(own.turnTokens, turnByTool.get(tool) ?? 0, `${tool} may show`, 'per turn'),
-      left(own.sessionTokens, sessionByTool.get(tool) ?? 0, `${tool} may show`, 'per session'),
+  const allowance = (tool: string): Allowance =>
+    tightest([
+      left(tools[tool]?.turnTokens, turnByTool.get(tool) ?? 0, `${tool} may show`, 'per turn'),
+      left(tools[tool]?.sessionTokens, sessionByTool.get(tool) ?? 0, `${tool} may show`, 'per session'),
       allowanceForAll(),
     ])
-  }
-
-  function take(tool: string, tokens: number): void {
-    turn += tokens
-    session += tokens
-    turnByTool.set(tool, (turnByTool.get(tool) ?? 0) + tokens)
-    sessionByTool.set(tool, (sessionByTool.get(tool) ?? 0) + tokens)
-  }
 
   const sizeOf = ({ full, fullTokens }: ResultForms): number => fullTokens ?? countTokens(full)
 
@@ -140,7 +130,7 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
       return { callId, step: 'full', text: full, tokens: size }
     // What is too large by itself is a preview for that reason; with less than that left, the limit is the reason.
     const isOwn = tooLarge !== undefined && tokens >= (result.previewTokens ?? 0)
-    const why = isOwn ? { reason: tooLarge } : { reason, ...(isWindow === true && { isWindow }) }
+    const why = isOwn ? { reason: tooLarge } : { reason, isWindow }
     const fits = (step: BudgetStep, text: string): BudgetGrant | undefined => {
       const count = countTokens(text)
       return count <= tokens ? { callId, step, text, tokens: count, ...why } : undefined
@@ -174,7 +164,10 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
 
   async function reserveNow(result: ResultForms, allowed: Allowance): Promise<BudgetGrant> {
     const granted = await grant(result, allowed)
-    take(result.tool, granted.tokens)
+    const { tool } = result
+    turn += granted.tokens
+    session += granted.tokens
+    for (const byTool of [turnByTool, sessionByTool]) byTool.set(tool, (byTool.get(tool) ?? 0) + granted.tokens)
     return granted
   }
 
@@ -193,7 +186,7 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
           const limit = allowance(result.tool)
           const share = shares[i] ?? 0
           const reason = `${others.length} results share what this turn has left`
-          const shared: Allowance = { tokens: share, reason, ...(limit.isWindow === true && { isWindow: true }) }
+          const shared: Allowance = { tokens: share, reason, isWindow: limit.isWindow }
           grants.set(result, await reserveNow(result, share < limit.tokens ? shared : limit))
         }
         return results.flatMap((result) => grants.get(result) ?? [])
@@ -218,17 +211,14 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
 
 function left(limit: number | undefined, used: number, who: string, when: string): Allowance | undefined {
   if (limit === undefined) return undefined
-  return {
-    tokens: Math.max(0, limit - used),
-    reason: `${who} ${limit.toLocaleString('en-US')} tokens ${when}, ${used.toLocaleString('en-US')} are used`,
-  }
+  const reason = `${who} ${limit.toLocaleString('en-US')} tokens ${when}, ${used.toLocaleString('en-US')} are used`
+  return { tokens: Math.max(0, limit - used), reason }
 }
 
 const tightest = (limits: readonly (Allowance | undefined)[]): Allowance =>
-  limits.reduce<Allowance>((least, limit) => (limit !== undefined && limit.tokens < least.tokens ? limit : least), {
-    tokens: Infinity,
-    reason: '',
-  })
+  limits
+    .filter((limit) => limit !== undefined)
+    .reduce((least, limit) => (limit.tokens < least.tokens ? limit : least), { tokens: Infinity, reason: '' })
 
 /** It says why and what to do, and it keeps the address: nothing is lost because there was no room to show it. */
 function refusalText(tool: string, reason: string, tokens: number, handle: string | undefined): string {
@@ -240,7 +230,7 @@ const notRunText = (tool: string, reason: string): string =>
   `${tool} was not run: ${reason}. Answer with what you have; do not call more tools in this turn.`
 
 /**
- * Divides `budget` so that nobody gets more than it wants and the smallest share is as large as it can be: small wants are
+ * Divides `budget` so that none gets more than it wants and the smallest share is as large as it can be: small wants are
  * met in full, what they leave is split equally among the rest. Whole numbers; the sum never exceeds the budget.
  */
 export function shareFairly(wanted: readonly number[], budget: number): number[] {

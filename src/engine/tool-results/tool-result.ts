@@ -1,19 +1,16 @@
 import { isUtf8 } from 'node:buffer'
-import type { RequestSettings } from '../../core/conversation.ts'
 import type { EventBody } from '../../core/events.ts'
 import type { Handle } from '../../core/handles.ts'
 import type { Limit, Target } from '../../core/target.ts'
 import { modelName } from '../../core/model-name.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
-import type { Policy } from '../../core/policy.ts'
 import { limitOf, modelOf, type Branch } from '../session/branch.ts'
-import { textTokensOf } from '../prepare/counting.ts'
-import { limitFor } from '../prepare/limits.ts'
+import { textTokensOf, limitFor } from '../prepare/counting.ts'
 import type { EngineDeps } from '../deps.ts'
 import { viewKey } from './derived.ts'
 import { callHook, NOTE_CHARACTERS } from '../hooks.ts'
 import { wellFormed, type ShowReport } from '../intake/index.ts'
-import { appendTo } from '../session/restore.ts'
+import { appendTo } from '../session/log.ts'
 import { putArtifact, reference } from '../store-admin/retention.ts'
 import { budgetOf, countedFor, draftResult, type ResultDraft, type ResultScale } from './result-forms.ts'
 import type { BudgetGrant, BudgetStep, ToolBudget } from './tool-budget.ts'
@@ -62,7 +59,7 @@ export async function toolResults(
     const { limit, scale, budget } = weighing(deps, branch, group[0]!)
     const drafts = group.map((request, index) => draftOf(deps, branch, scale, request, index))
     const grants = await budget.reserveBatch(drafts.map(({ draft }) => draft.forms))
-    branch.toolUse.is(budget.snapshot())
+    branch.toolUse = budget.snapshot()
     for (const [i, request] of group.entries()) {
       try {
         const shown = await keep(deps, branch, request, drafts[i]!, grants[i]!, limit)
@@ -77,23 +74,20 @@ export async function toolResults(
 
 /** Whether a result of this tool could still be shown; else the text that answers a call in its place. */
 export async function canExecute(deps: EngineDeps, branch: Branch, tool: string): ReturnType<ToolBudget['canExecute']> {
-  if (!branch.log.toolBudgetExceeded || closingToolsOf(deps.policy).includes(tool))
+  const closingTools = deps.policy.cascade.flatMap((step) => (step.step === 'final' ? step.tools : []))
+  if (!branch.log.toolBudgetExceeded || closingTools.includes(tool))
     return weighing(deps, branch, {}).budget.canExecute(tool)
   const refusal = `${tool} was not run: an earlier result had no room in the context window. Answer with what you have; no further tool runs in this session.`
   return { ok: false, refusal }
 }
 
-/** Tools that a closing turn may still call. */
-const closingToolsOf = ({ cascade }: Policy): readonly string[] =>
-  cascade.flatMap((step) => (step.step === 'final' ? step.tools : []))
-
-function byTarget(requests: readonly ToolResultRequest[]): ToolResultRequest[][] {
+function byTarget(requests: readonly ToolResultRequest[]): Iterable<ToolResultRequest[]> {
   const groups = new Map<string, ToolResultRequest[]>()
   for (const request of requests) {
     const key = JSON.stringify([request.model, request.window])
     groups.set(key, [...(groups.get(key) ?? []), request])
   }
-  return [...groups.values()]
+  return groups.values()
 }
 
 /** The limit of the session's last request; for a named model or window, what a request like that one would have there. */
@@ -107,18 +101,18 @@ function weighing(
   const isSame = isOwnModel && (window === undefined || window === own?.window)
   const target: Target = {
     model: modelName(model ?? modelOf(branch) ?? 'unknown'),
-    ...(window !== undefined && { window }),
+    window,
   }
-  const limit =
-    (isSame ? own : undefined) ??
-    limitFor(
-      deps,
-      target,
-      branch.requests.last?.asked ?? { format: '', settings: reserving(isOwnModel ? own : undefined) },
-    )
+  // Of a request that another process prepared only its limit is known, with what it held back for the answer.
+  const maxOutputTokens = isOwnModel ? own?.outputReserve : undefined
+  const asked = branch.requests.last?.asked ?? {
+    format: '',
+    settings: { stream: false, reasoning: false, maxOutputTokens },
+  }
+  const limit = (isSame ? own : undefined) ?? limitFor(deps, target, asked)
   const { calibration } = branch.log
   const { last } = branch.requests
-  const gauge = { ...target, estimated: !branch.log.isExact, ...(calibration !== undefined && { calibration }) }
+  const gauge = { ...target, estimated: !branch.log.isExact, calibration }
   const countText = textTokensOf({ deps, branch, target, gauge })
   const scale: ResultScale = {
     limitTokens: limit.tokens,
@@ -127,15 +121,8 @@ function weighing(
     now: () => deps.clock.now(),
   }
   const room = (): number => limit.tokens - (last?.load.count.high ?? 0)
-  return { limit, scale, budget: budgetOf(deps.policy, scale, branch.toolUse.snapshot, room) }
+  return { limit, scale, budget: budgetOf(deps.policy, scale, branch.toolUse, room) }
 }
-
-/** Of a request that another process prepared only its limit is known, with what it held back for the answer. */
-const reserving = (limit: Limit | undefined): RequestSettings => ({
-  stream: false,
-  reasoning: false,
-  ...(limit !== undefined && { maxOutputTokens: limit.outputReserve }),
-})
 
 interface Measured {
   readonly draft: ResultDraft
@@ -161,16 +148,11 @@ function draftOf(
     callId: callId ?? String(index),
     tool,
     text,
-    ...(isBinary && { binary: output }),
+    binary: isBinary ? output : undefined,
     tokens: isBinary ? Math.ceil(bytes.length / 3) : scale.countTokens(text),
     handle: address,
   })
-  return {
-    draft,
-    bytes,
-    startedAt,
-    handle: address,
-  }
+  return { draft, bytes, startedAt, handle: address }
 }
 
 /** The exact bytes are durable, and the cut is on record, before the view is handed out. */
@@ -196,10 +178,8 @@ async function keep(
   if (full.step === 'full') return { text, truncated: false, originalBytes, report: full }
   const { derived } = draft
   const handle = derived?.handles[0] ?? measured.handle()
-  const call = callId === undefined ? {} : { callId }
-  if (derived === undefined) {
-    await putArtifact(deps, branch, bytes, { tool, ...call, ...about })
-  } else await reference(deps, branch, derived.handles)
+  if (derived === undefined) await putArtifact(deps, branch, bytes, { tool, callId, ...about })
+  else await reference(deps, branch, derived.handles)
   const audit: Audit = {
     v: RECORD_VERSION,
     at,
@@ -211,9 +191,9 @@ async function keep(
     shownBytes: Buffer.byteLength(text),
     handle,
     tool,
-    ...call,
+    callId,
     view: viewKey(deps.hash, text),
-    ...(grant.isWindow === true && { cause: 'window' as const }),
+    cause: grant.isWindow === true ? 'window' : undefined,
   }
   await appendTo(deps, branch, [audit])
   const { reason, shownBytes } = audit
@@ -235,18 +215,8 @@ async function withNote(
 ): Promise<ShownResult> {
   const { tenant, session, agent } = branch
   const { text, artifact: handle, truncated, originalBytes } = shown
-  const info = {
-    tenant,
-    session,
-    agent,
-    via: 'tool-result' as const,
-    tool,
-    text,
-    truncated,
-    originalBytes,
-    ...(callId !== undefined && { callId }),
-    ...(handle !== undefined && { handle }),
-  }
+  const about = { tenant, session, agent, via: 'tool-result', tool, callId } as const
+  const info = { ...about, text, truncated, originalBytes, handle }
   const answer = await callHook(deps.hooks, 'afterToolResult', info, emitTo(deps, branch))
   if (typeof answer?.note !== 'string' || answer.note === '') return shown
   const note = Array.from(answer.note.slice(0, 2 * NOTE_CHARACTERS))

@@ -1,7 +1,7 @@
 import type { EpochEdit, LogRecord } from '../../../core/records.ts'
 import type { CallPlan } from '../../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
-import { storeTexts } from '../../session/archive.ts'
+import { storeTexts } from '../../session/log.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { textTokensOf } from '../../prepare/counting.ts'
 import { payForCall } from '../../spending/calls.ts'

@@ -1,6 +1,9 @@
+import { parsedJson } from '../../core/values.ts'
 import type { MeasuredRequest, UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { Anchor, Calibration } from '../../meter/index.ts'
+import { type Anchor, type Calibration, createCalibration, type CalibrationState } from '../../meter/index.ts'
+import type { EventBody } from '../../core/events.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
 
 /** What the provider said about the last request of a branch, and which request that was. */
 export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'chained' | 'suspect' | 'exact'> {
@@ -29,24 +32,18 @@ export function teach(calibration: Calibration, last: Measured | undefined, reco
     last.items <= measured.items
   // Far below what was sent: a whole prompt like that may have been cut. What it grows by next tells.
   if (!continues && measured.suspect === true) return
-  const estimated = measured.exact !== true
+  const before = continues ? last : undefined
   calibration.observe({
-    target: endpoint === undefined ? { model, estimated } : { model, estimated, endpoint },
-    estimated: continues ? difference(measured.byClass, last.byClass) : measured.byClass,
-    real: realTokens(usage, continues ? last.prompt : 0),
+    target: { model, endpoint, estimated: measured.exact !== true },
+    estimated: Object.fromEntries(
+      Object.entries(measured.byClass).map(([kind, count]) => [
+        kind,
+        Math.max(0, count - (before?.byClass[kind] ?? 0)),
+      ]),
+    ),
+    real: usage.input - (before?.prompt ?? 0),
     at,
   })
-}
-
-const realTokens = (usage: Usage, before: number): number => usage.input - before
-
-function difference(
-  after: Readonly<Record<string, number>>,
-  before: Readonly<Record<string, number>>,
-): Record<string, number> {
-  const out: Record<string, number> = {}
-  for (const kind of Object.keys(after)) out[kind] = Math.max(0, after[kind]! - (before[kind] ?? 0))
-  return out
 }
 
 /** One answer's count beside what we had counted for its request, before any calibration. */
@@ -103,4 +100,73 @@ export function cutEvidence(
 function isNearWindow({ input }: CountedPrompt): boolean {
   const power = 2 ** Math.ceil(Math.log2(input))
   return [power, power * 0.75].some((window) => input <= window && input >= window * (1 - NEAR_WINDOW))
+}
+
+const KEY = 'calibration'
+
+/** What answers taught about tokenizers, for each tenant apart: one customer's odd requests must not move another's counts. */
+export interface TenantCalibrations {
+  /** With what earlier processes learned; without the store it begins with nothing. */
+  of(tenant: string): Promise<Calibration>
+  /** A tenant's has learned something; it is written within `everyMs`, together with whatever is learned until then. */
+  note(tenant: string): void
+  /** Writes at once what is not written yet. */
+  flush(): Promise<void>
+}
+
+interface TenantCalibrationsOptions {
+  /** Ratios move slowly, and a kill that takes the last seconds of them costs nothing: each session's own are in its log. @default 5 seconds */
+  readonly everyMs?: number
+  readonly onEvent?: (event: EventBody) => void
+}
+
+const MOST_TENANTS = 1_000
+
+export function tenantCalibrations(
+  store: Pick<SessionStore, 'getValue' | 'setValue'>,
+  options: TenantCalibrationsOptions = {},
+): TenantCalibrations {
+  const { everyMs = 5_000, onEvent = () => {} } = options
+  const known = new Map<string, Calibration>()
+  const unwritten = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+
+  async function write(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const tenants = [...unwritten]
+    unwritten.clear()
+    for (const tenant of tenants) {
+      const calibration = known.get(tenant)
+      // Without the store the ratios stay in memory; the next answer tries again.
+      if (calibration !== undefined)
+        await store.setValue(tenant, KEY, JSON.stringify(calibration.state())).catch(() => undefined)
+    }
+  }
+
+  return {
+    async of(tenant) {
+      const found = known.get(tenant)
+      if (found !== undefined) return found
+      const state = await store.getValue(tenant, KEY).then(readState, () => undefined)
+      const calibration = known.get(tenant) ?? createCalibration({ onEvent, state })
+      known.set(tenant, calibration)
+      for (const oldest of known.keys()) {
+        if (known.size <= MOST_TENANTS || unwritten.has(oldest)) break
+        known.delete(oldest)
+      }
+      return calibration
+    },
+    note(tenant) {
+      unwritten.add(tenant)
+      timer ??= setTimeout(() => void write(), everyMs).unref()
+    },
+    flush: write,
+  }
+}
+
+/** The state that earlier processes left; undefined when there is none or it cannot be read. */
+function readState(text: string | undefined): CalibrationState | undefined {
+  const state = text === undefined ? undefined : (parsedJson(text) as CalibrationState | undefined)
+  return state?.v === 1 ? state : undefined
 }

@@ -1,0 +1,229 @@
+import { linksBefore } from '../../core/chain.ts'
+import {
+  RECORD_VERSION,
+  type Epoch,
+  type FirstSendEdit,
+  type ItemSeen,
+  type LogRecord,
+  type RequestSent,
+} from '../../core/records.ts'
+import type { WriteOptions } from '../../ports/session-store.ts'
+import { nextRound } from '../../util/yield-now.ts'
+import type { EngineDeps } from '../deps.ts'
+import type { StoredText } from '../epoch/cascade/draft.ts'
+import type { Journal, NewEdit, PrepareContext, Standing } from '../prepare/context.ts'
+import { handlesOfRecord, putArtifact, reference } from '../store-admin/retention.ts'
+import { formKey } from './branch-log.ts'
+import type { Branch } from './branch.ts'
+
+/** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
+export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
+  const { tenant, session, log } = branch
+  // Nearly always there is nothing, and this is the cheapest way to know.
+  if ((await deps.sessions.version(tenant, session)) === log.version) return
+  for await (const { version, record } of deps.sessions.read(tenant, session, log.version)) {
+    absorb(branch, record, version)
+    if (record.type === 'usage') deps.ledger?.restore({ tenant, session, version }, record)
+  }
+}
+
+/** Records that a store takes in at once; more would hold up everybody else who writes. */
+const BATCH = 500
+
+/**
+ * Appends, and keeps up without reading the same records again. What waited for a write to go with goes first. A first request may have a hundred
+ * thousand items: what was decided and what it cost stays together and goes before them. Items that stand in the log without the decision about
+ * them would pass for sent as they are, and a client sends them again.
+ */
+export async function appendTo(
+  deps: EngineDeps,
+  branch: Branch,
+  added: readonly LogRecord[],
+  options: WriteOptions = {},
+): Promise<void> {
+  const { tenant, session, log } = branch
+  const records = log.seed === undefined ? added : [log.seed, ...added]
+  const batches = [records]
+  if (records.length > BATCH) {
+    const items = records.filter(({ type }) => type === 'item-seen')
+    batches[0] = records.filter(({ type }) => type !== 'item-seen')
+    for (let from = 0; from < items.length; from += BATCH) batches.push(items.slice(from, from + BATCH))
+  }
+  for (const batch of batches) {
+    if (batch.length === 0) continue
+    const version = await deps.sessions.append(tenant, session, batch, undefined, options)
+    // Another process wrote in between: take its records in first, in the order of the log.
+    if (version !== log.version + batch.length) await catchUp(deps, branch)
+    else for (const record of batch) absorb(branch, record, log.version + 1)
+  }
+}
+
+function absorb({ agent, log, standing, wish }: Branch, record: LogRecord, version: number): void {
+  const change = log.absorb(record, version)
+  if (change !== undefined) standing.follow(change)
+  if ((record.agent ?? agent) !== agent) return
+  if (record.type === 'compaction-asked' && record.refusal === undefined)
+    wish.ask({ isLogged: true, instructions: record.instructions })
+  else if (record.type === 'compaction-asked') wish.answer(record.refusal)
+  else if (record.type === 'epoch') wish.answer()
+}
+
+/**
+ * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
+ * only, so that a restarted process, or another proxy, decides exactly as this one would.
+ */
+export async function seedCalibration(deps: EngineDeps, { tenant, agent, log }: Branch): Promise<void> {
+  if (deps.calibrations === undefined || log.calibration !== undefined) return
+  const { v, models } = (await deps.calibrations.of(tenant)).state()
+  // Not worth a write of its own: it goes before the first record that builds on it.
+  log.begin({ v: RECORD_VERSION, at: deps.clock.now(), agent, type: 'calibration', state: { v, models } })
+}
+
+/** Makes texts durable behind their handles, before any view mentions them. */
+export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
+  for (const { text, content = Buffer.from(text), mime, tool, callId, about } of texts)
+    await putArtifact(deps, branch, content, { tool, callId, ...about, ...(mime !== undefined && { mime }) })
+}
+
+interface Decided {
+  /** What stood before this request. */
+  readonly standing: Standing
+  readonly edits: readonly NewEdit[]
+}
+
+/** What the log needs about one request: its items, what was decided about it, and what it builds on. */
+export function journalOf(context: PrepareContext, decided: Decided): Journal {
+  const { deps, branch, conversation } = context
+  // Epochs and first-send edits are found in any session of the tenant, and sessions are pruned one by one: what this session builds on is copied
+  // into its own log.
+  const adopted = (): readonly (Epoch | FirstSendEdit)[] => {
+    const { epoch, firstSend } = decided.standing
+    const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
+    return [
+      ...(epoch === undefined || branch.log.epochs.has(epoch.id) ? [] : [{ ...epoch, agent: branch.agent }]),
+      ...[...edits.values()].filter(({ key }) => !branch.log.editKeys.has(key)),
+    ]
+  }
+  let written: Promise<void> | undefined
+  let items: readonly Archivable[] = []
+  async function records(): Promise<LogRecord[]> {
+    items = await archivable(context)
+    const at = deps.clock.now()
+    const audits = decided.edits.map((edit): LogRecord => ({
+      v: RECORD_VERSION,
+      at,
+      agent: branch.agent,
+      type: 'audit',
+      action: 'first-send',
+      ...sizesOf(edit),
+    }))
+    return [...newItems(context, items, at), ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
+  }
+  /** The next request need not look at these items again; what only the outbox has is tried again. */
+  const noteArchived = (): void => {
+    if (items.every(({ key }) => branch.log.archived.has(key))) branch.archivedItems = conversation.items
+  }
+  async function write(sent: readonly RequestSent[]): Promise<void> {
+    const all = [...(await records()), ...sent]
+    await reference(deps, branch, adopted().flatMap(handlesOfRecord))
+    if (all.length > 0) await appendTo(deps, branch, all)
+    noteArchived()
+    for (const edit of decided.edits) context.emit({ type: 'item-offloaded', ...sizesOf(edit) })
+  }
+  return {
+    write: () => (written ??= write([])),
+    async writeWith(sent) {
+      if (written === undefined) return (written = write(sent))
+      await written
+      if (sent.length > 0) await appendTo(deps, branch, sent)
+    },
+    // What no log of this session holds must be durable before the request leaves.
+    later: () =>
+      written !== undefined || decided.edits.length + adopted().length > 0
+        ? undefined
+        : { records, written: noteArchived },
+  }
+}
+
+/** An item that the archive may not hold yet. */
+interface Archivable {
+  readonly index: number
+  readonly identity: string
+  readonly chain: string
+  readonly fragment: string
+  /** What the archive knows its bytes by. */
+  readonly key: string
+}
+
+/** Items between two turns for other requests. */
+const SLICE = 1_000
+
+/**
+ * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
+ * fold takes them out as well.
+ */
+async function archivable({
+  deps,
+  branch,
+  codec,
+  conversation,
+  links,
+}: PrepareContext): Promise<readonly Archivable[]> {
+  const { items } = conversation
+  const from = deps.memo.prefixes.shared(branch.archivedItems, items)
+  let next = linksBefore(links, from)
+  let chain = links[next - 1]?.chain ?? ''
+  const found: Archivable[] = []
+  for (let index = from; index < items.length; index++) {
+    const link = links[next]?.index === index ? links[next++]! : undefined
+    const fragment = codec.fragment(conversation, items[index]!)
+    // By its bytes: two thoughts of equal text differ in their signatures.
+    const identity = link?.identity ?? deps.hash(`outside:${fragment}`)
+    chain = link?.chain ?? chain
+    found.push({ index, identity, chain, fragment, key: formKey(deps, identity, fragment) })
+    if (found.length % SLICE === 0) await nextRound()
+  }
+  return found
+}
+
+/** An item that comes back in other bytes is archived once more, without the text that is known. */
+function newItems(
+  { branch, conversation }: PrepareContext,
+  items: readonly Archivable[],
+  at: number,
+): ItemSeen[] {
+  const { archived } = branch.log
+  const records: ItemSeen[] = []
+  const fresh = new Set<string>()
+  for (const { index, identity, chain, fragment, key } of items) {
+    if (archived.has(key) || fresh.has(key)) continue
+    const isFurtherForm = archived.has(identity) || fresh.has(identity)
+    fresh.add(identity).add(key)
+    const item = conversation.items[index]!
+    const { kind, role, callId, toolName } = item
+    const text = isFurtherForm ? '' : item.text
+    const record: ItemSeen = {
+      v: RECORD_VERSION,
+      at,
+      agent: branch.agent,
+      type: 'item-seen',
+      identity,
+      chain,
+      kind,
+      role,
+      text,
+      fragment,
+      callId,
+      toolName,
+    }
+    records.push(record)
+  }
+  return records
+}
+
+const sizesOf = ({ record, original }: NewEdit) => ({
+  reason: record.reason,
+  originalBytes: Buffer.byteLength(original),
+  shownBytes: Buffer.byteLength(record.text),
+  handle: record.handle,
+})
