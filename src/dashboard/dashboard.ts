@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
-import { checkOrigin } from '../gateway/http/other-origins.ts'
+import { checkOrigin } from '../gateway/access.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import type { Control } from '../gateway/operate/control.ts'
 import { statusOf } from '../gateway/answer.ts'

@@ -10,7 +10,7 @@ import { byName } from '../formats/registry.ts'
 import { decodeBody } from './http/encoding.ts'
 import type { GatewayDeps, OpenedRequest } from './open.ts'
 import { refusalInside } from './read-answer.ts'
-import { wholeOf, type Upstream, type UpstreamAnswer } from './types.ts'
+import type { Upstream, UpstreamAnswer } from './types.ts'
 import { isForeign, sendAcross } from './upstream/cross-wire.ts'
 import { outboundOf, sideRequest } from './upstream/outbound.ts'
 
@@ -21,9 +21,9 @@ export interface Attempt {
   readonly prepared: ReadyRequest
 }
 
-export interface Sent<B> {
+export interface Sent {
   readonly attempt: Attempt
-  readonly answer: UpstreamAnswer<B>
+  readonly answer: UpstreamAnswer
   /** What the answer refuses, whether its status says so or only its words. */
   readonly refusal?: ClassifiedError
   /** The body of an error status, which had to be read to be understood; absent when it is too long for one. */
@@ -32,9 +32,9 @@ export interface Sent<B> {
 }
 
 /** Of these upstreams the first on which it fits; undefined when it fits on none of them and others are left. */
-export async function fit<B>(
+export async function fit(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   upstreams: readonly Upstream[],
 ): Promise<Attempt | undefined> {
   const targets: Target[] = []
@@ -69,9 +69,9 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-async function targetAt<B>(
+async function targetAt(
   { learned, keptWithin }: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   { endpoint, provider, window = request.settings.window, model: own }: Upstream,
 ): Promise<Target> {
   const { route, conversation, owner } = request
@@ -88,14 +88,14 @@ async function targetAt<B>(
   return kept === undefined ? target : within(target, kept)
 }
 
-const conversationKey = <B>(
-  { owner: { tenant, session, agent } }: OpenedRequest<B>,
+const conversationKey = (
+  { owner: { tenant, session, agent } }: OpenedRequest,
   { endpoint = '', model }: Target,
 ): string => JSON.stringify([tenant, session, agent, endpoint, model])
 
 /** The request as the engine makes it fit; each target belongs to the upstream at the same place. */
-async function attemptAt<B>(
-  request: OpenedRequest<B>,
+async function attemptAt(
+  request: OpenedRequest,
   upstreams: readonly Upstream[],
   targets: readonly Target[],
 ): Promise<Attempt> {
@@ -122,40 +122,40 @@ async function attemptAt<B>(
 const MAX_ERROR_BYTES = 1024 * 1024
 
 /** Undefined when this upstream failed and another is left. */
-export async function deliver<B>(
+export async function deliver(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
-): Promise<Sent<B> | undefined> {
+): Promise<Sent | undefined> {
   const first = await send(deps, request, attempt, isLast)
   if (first?.refusal === undefined) return first
   const { refusal, answer } = first
   if (isTooLarge(refusal) && request.mode === 'apply') {
     const again = await reduceAndRetry(deps, request, first, refusal)
     if (again !== undefined) {
-      answer.discard()
+      answer.body.discard()
       return again
     }
   }
   const mayMoveOn = isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle'
   if (!mayMoveOn || isLast) return first
-  answer.discard()
+  answer.body.discard()
   await closeTurn(request, attempt, answer)
   request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause: `status ${answer.status}` })
   return undefined
 }
 
-async function send<B>(
+async function send(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
-): Promise<Sent<B> | undefined> {
+): Promise<Sent | undefined> {
   try {
     const answer = await call(deps, request, attempt)
     if (answer.status >= 400) {
-      const errorBody = await wholeOf(answer, MAX_ERROR_BYTES)
+      const errorBody = await answer.body.whole(MAX_ERROR_BYTES)
       const refusal = await understand(answer, errorBody ?? new Uint8Array(), attempt.prepared.text)
       return { attempt, answer, errorBody, refusal, recovered: false }
     }
@@ -170,13 +170,13 @@ async function send<B>(
   }
 }
 
-function call<B>(
+function call(
   { bodies, clock }: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   { upstream, prepared }: Attempt,
-): Promise<UpstreamAnswer<B>> {
+): Promise<UpstreamAnswer> {
   const { route, wire, transport, mode, owner, emit } = request
-  if (!isForeign(upstream, route)) return transport.send(outboundOf(request, upstream, prepared))
+  if (!isForeign(upstream, route)) return transport(outboundOf(request, upstream, prepared))
   const text = mode === 'observe' ? request.text : prepared.text
   const { outputReserve } = prepared.limit
   return sendAcross(transport, {
@@ -199,23 +199,19 @@ type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
 const isTooLarge = (error: ClassifiedError): error is SizeError =>
   error.kind === 'overflow' || error.kind === 'body-size'
 
-async function understand<B>(
-  answer: UpstreamAnswer<B>,
-  errorBody: Uint8Array,
-  request: string,
-): Promise<ClassifiedError> {
+async function understand(answer: UpstreamAnswer, errorBody: Uint8Array, request: string): Promise<ClassifiedError> {
   const encoding = answer.header('content-encoding')
   const plain = await decodeBody(errorBody, encoding, MAX_ERROR_BYTES * 8).catch(() => errorBody)
   return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8'), request })
 }
 
 /** Learns what the endpoint said, reduces once more and sends once more; undefined when that cannot help or did not. */
-async function reduceAndRetry<B>(
+async function reduceAndRetry(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
-  first: Sent<B>,
+  request: OpenedRequest,
+  first: Sent,
   refusal: SizeError,
-): Promise<Sent<B> | undefined> {
+): Promise<Sent | undefined> {
   const { upstream, target, prepared } = first.attempt
   await closeTurn(request, first.attempt, first.answer)
   const { learned, retry } = lessonOf(refusal, {
@@ -247,9 +243,9 @@ async function reduceAndRetry<B>(
 }
 
 /** Nothing is learned where the user named the window. */
-export async function learn<B>(
+export async function learn(
   deps: GatewayDeps,
-  { owner, emit }: OpenedRequest<B>,
+  { owner, emit }: OpenedRequest,
   { target: { model, endpoint = '', window }, prepared }: Attempt,
   limit: LearnedLimit,
   from: LearnedFrom,
@@ -262,17 +258,17 @@ export async function learn<B>(
 }
 
 /** Best effort: a turn that was never answered must not stay open. */
-export const closeTurn = async <B>(
-  { session }: OpenedRequest<B>,
+export const closeTurn = async (
+  { session }: OpenedRequest,
   { prepared }: Attempt,
-  answer?: UpstreamAnswer<B>,
+  answer?: UpstreamAnswer,
 ): Promise<void> => {
   const closing = { turn: prepared.id, refused: true, durable: 'soon' as const, status: answer?.status }
   await session.record(closing).catch(() => undefined)
 }
 
 /** The same request further on, after a hidden step: to the same upstream and with the same care. */
-export async function goOn<B>(deps: GatewayDeps, request: OpenedRequest<B>, upstream: Upstream): Promise<Sent<B>> {
+export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: Upstream): Promise<Sent> {
   const attempt = await fit(deps, request, [upstream])
   const sent = attempt === undefined ? undefined : await deliver(deps, request, attempt, true)
   if (sent !== undefined && sent.refusal === undefined) return sent

@@ -3,6 +3,7 @@ import { modelName } from '../core/model-name.ts'
 import type { Wire } from '../formats/registry.ts'
 import type { Answer } from './answer.ts'
 import { isEncoded } from './http/encoding.ts'
+import { relayOf } from './exchange.ts'
 import type { OpenedRequest } from './open.ts'
 import type { Reply } from './types.ts'
 import { pathAt, withModel } from './upstream/outbound.ts'
@@ -15,7 +16,7 @@ const NO_SUCH_ROUTE = new Set([404, 405, 501])
  * How many tokens a request would have if it were sent through here: what stands for it is applied and the provider counts the
  * result; where the provider cannot count, our meter does. A question decides nothing and leaves no trace.
  */
-export async function answerCount<B>(request: OpenedRequest<B>): Promise<Reply<B>> {
+export async function answerCount(request: OpenedRequest): Promise<Reply> {
   const { incoming, route, wire, text, conversation, links, mode, settings, offer: tools } = request
   const [upstream] = incoming.upstreams
   if (upstream === undefined) throw new PlimsollError('not-found', 'No upstream is configured for this route.')
@@ -24,11 +25,10 @@ export async function answerCount<B>(request: OpenedRequest<B>): Promise<Reply<B
   const { codec } = wire
   const view = await request.session.standingRead({ codec, text, conversation, links, tools, targets: [target] })
   const tokens = Math.ceil(view.load.count.tokens)
-  if (upstream.wire !== undefined && upstream.wire !== route.wire)
-    return { kind: 'answer', answer: counted(wire, tokens) }
+  if (upstream.wire !== undefined && upstream.wire !== route.wire) return counted(wire, tokens)
   const shown = mode === 'observe' ? text : view.text
   const untouched = shown === text && upstream.model === undefined
-  const given = await request.transport.send({
+  const given = await request.transport({
     upstream: ownUpstream([upstream], route.wire),
     path: pathAt(request, upstream),
     body: untouched
@@ -37,10 +37,10 @@ export async function answerCount<B>(request: OpenedRequest<B>): Promise<Reply<B
     headers: !untouched && isEncoded(incoming.header('content-encoding')) ? { 'content-encoding': undefined } : {},
   })
   if (NO_SUCH_ROUTE.has(given.status)) {
-    given.discard()
-    return { kind: 'answer', answer: counted(wire, tokens) }
+    given.body.discard()
+    return counted(wire, tokens)
   }
-  return { kind: 'relay', from: given, headers: { 'x-plimsoll-counted': 'upstream' } }
+  return relayOf(given, { 'x-plimsoll-counted': 'upstream' })
 }
 
 const counted = ({ routes }: Wire, tokens: number): Answer => ({

@@ -3,7 +3,7 @@ import { errorAnswer } from './answer.ts'
 import type { IncomingRequest, Reply, Transport } from './types.ts'
 import { POLICY_HEADER } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
-import { exchange } from './exchange.ts'
+import { exchange, relayOf } from './exchange.ts'
 import { clientOf, maxBodyBytesOf, open, linksOf, type GatewayDeps, type GatewayParts } from './open.ts'
 import { routeOf, type Route } from '../formats/endpoints.ts'
 import type { LearnedLimit } from '../core/target.ts'
@@ -16,7 +16,7 @@ import { ownUpstream } from './upstream/upstreams.ts'
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
-  handle<B>(request: IncomingRequest, transport: Transport<B>): Promise<Reply<B>>
+  handle(request: IncomingRequest, transport: Transport): Promise<Reply>
   /** Whose content a request with these credentials is. */
   tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
@@ -38,15 +38,13 @@ export function createGateway(parts: GatewayParts): Gateway {
   }
 }
 
-async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport: Transport<B>): Promise<Reply<B>> {
+async function handle(deps: GatewayDeps, incoming: IncomingRequest, transport: Transport): Promise<Reply> {
   const route = routeOf(incoming.method, incoming.path)
   if (route === undefined || incoming.header(POLICY_HEADER) === 'off') return unread(incoming, transport)
   let wasSent = false
-  const watched: typeof transport = {
-    send(outbound) {
-      wasSent ||= outbound.aside !== true
-      return transport.send(outbound)
-    },
+  const watched: Transport = (outbound) => {
+    wasSent ||= outbound.aside !== true
+    return transport(outbound)
   }
   try {
     const opened = await open(deps, incoming, route, watched)
@@ -54,7 +52,7 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
     try {
       const request = await withHiddenSteps(deps.hidden, opened, (one) => linksOf(deps, opened.wire, one))
       const reply = route.action === 'count' ? await answerCount(request) : await exchange(deps, request)
-      if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
+      if (reply.status >= 400) visit?.failed()
       return reply
     } catch (error) {
       // A conversation that was entered is left again, whatever becomes of the request.
@@ -65,7 +63,7 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
     // What is no request of this wire is the provider's to refuse, in its own words.
     if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(incoming, transport, BYPASSED)
     if (!wasSent && isOurTrouble(error)) return bypass(deps, incoming, transport, error)
-    if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(wireOf(route.wire), error) }
+    if (isPlimsollError(error)) return errorAnswer(wireOf(route.wire), error)
     throw error
   }
 }
@@ -74,13 +72,13 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
 const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
 
 /** Sends the bytes on as they came and does not look at the answer. */
-async function unread<B>(
+async function unread(
   { method, path, body, upstreams }: IncomingRequest,
-  transport: Transport<B>,
+  transport: Transport,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Reply<B>> {
+): Promise<Reply> {
   const upstream = ownUpstream(upstreams, routeOf(method, path)?.wire)
-  return { kind: 'relay', from: await transport.send({ upstream, path, body, headers: {} }), headers }
+  return relayOf(await transport({ upstream, path, body, headers: {} }), headers)
 }
 
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
@@ -91,12 +89,12 @@ const isOurTrouble = (error: unknown): boolean =>
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
-function bypass<B>(
+function bypass(
   { emit, clock }: GatewayDeps,
   incoming: IncomingRequest,
-  transport: Transport<B>,
+  transport: Transport,
   error: unknown,
-): Promise<Reply<B>> {
+): Promise<Reply> {
   const cause = (error as Error).message
   emit({ type: 'degraded', what: 'gateway', cause, at: clock.now(), tenant: '', session: '' })
   return unread(incoming, transport, BYPASSED)

@@ -83,9 +83,9 @@ export const clientOf = async (
 ): Promise<string> => tenantOf(await deps.secret(), header, path, deps.settings().tenants ?? tenants)
 
 /** A request that was read: the one value that the rest of its way takes, the engine included. */
-export interface OpenedRequest<B> {
+export interface OpenedRequest {
   readonly incoming: IncomingRequest
-  readonly transport: Transport<B>
+  readonly transport: Transport
   readonly route: Route
   readonly wire: Wire
   /** The body as the client wrote it, unpacked. */
@@ -109,12 +109,12 @@ export interface OpenedRequest<B> {
 }
 
 /** Reads a request and enters its conversation. */
-export async function open<B>(
+export async function open(
   deps: GatewayDeps,
   incoming: IncomingRequest,
   route: Route,
-  transport: Transport<B>,
-): Promise<OpenedRequest<B>> {
+  transport: Transport,
+): Promise<OpenedRequest> {
   const settings = deps.settings()
   const wire = wireOf(route.wire)
   const encoding = incoming.header('content-encoding')

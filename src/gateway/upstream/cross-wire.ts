@@ -8,7 +8,8 @@ import type { Route } from '../../formats/endpoints.ts'
 import type { AnswerHead } from '../../formats/wire/answer.ts'
 import { translateStream, translateWhole } from '../../formats/wire/translate.ts'
 import { errorBody } from '../answer.ts'
-import type { Outbound, Rewrite, Transport, Upstream, UpstreamAnswer } from '../types.ts'
+import { rewritten, type Rewrite } from '../read-answer.ts'
+import type { Outbound, Transport, Upstream, UpstreamAnswer } from '../types.ts'
 
 /** A request of the client's wire, on its way to a upstream that speaks another. */
 interface Crossing {
@@ -84,14 +85,14 @@ interface CrossSending extends Crossing {
 }
 
 /** Sends a request across, and gives back an answer in the client's wire. */
-export async function sendAcross<B>(transport: Transport<B>, sending: CrossSending): Promise<UpstreamAnswer<B>> {
+export async function sendAcross(transport: Transport, sending: CrossSending): Promise<UpstreamAnswer> {
   const { from, to, upstream, text, nowSeconds, emit } = sending
   const crossed = crossRequest(sending)
   if (crossed.losses.length > 0) {
     const what = [...new Set(crossed.losses.map((loss) => loss.what))].slice(0, 5).join('; ')
     emit({ type: 'warning', topic: 'cross-wire', message: `${to.id} cannot express: ${what}` })
   }
-  const answer = await transport.send(crossOutbound(to, upstream, crossed))
+  const answer = await transport(crossOutbound(to, upstream, crossed))
   const head = {
     id: randomUUID().replaceAll('-', ''),
     model: upstream.model,
@@ -122,11 +123,16 @@ function crossOutbound(
 }
 
 /** The answer in the client's wire. */
-function crossAnswer<B>(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer<B>): UpstreamAnswer<B> {
+function crossAnswer(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer): UpstreamAnswer {
   const isStream = to.framing.isStream(answer.header('content-type'))
-  if (answer.status >= 400) return answer.rewritten(wholeRewrite((body) => clientError(from, answer.status, body)))
-  if (isStream) return answer.rewritten(streamRewrite(from, to, head))
-  return answer.rewritten(
+  if (answer.status >= 400)
+    return rewritten(
+      answer,
+      wholeRewrite((body) => clientError(from, answer.status, body)),
+    )
+  if (isStream) return rewritten(answer, streamRewrite(from, to, head))
+  return rewritten(
+    answer,
     wholeRewrite((body) => {
       const response = to.codec.readResponse(body)
       // A good status with an error inside is for the caller to find, in the client's words.

@@ -8,11 +8,11 @@ import { isEncoded, readableEncodings } from '../http/encoding.ts'
 import type { HeaderReader } from '../identity.ts'
 import type { OpenedRequest } from '../open.ts'
 import { observeResponse } from '../read-answer.ts'
-import { wholeOf, type Outbound, type Upstream } from '../types.ts'
+import type { Outbound, Upstream } from '../types.ts'
 
 /** What goes to an upstream of the client's own wire, on the client's path and with its credentials. */
-export function outboundOf<B>(
-  request: OpenedRequest<B>,
+export function outboundOf(
+  request: OpenedRequest,
   upstream: Upstream,
   prepared: Pick<ReadyRequest, 'text' | 'load' | 'splices' | 'headers'>,
 ): Outbound {
@@ -34,11 +34,11 @@ export function outboundOf<B>(
 }
 
 /** The client's path, asking for the upstream's own model where the path names one. */
-export const pathAt = <B>({ incoming, route }: OpenedRequest<B>, { model }: Upstream): string =>
+export const pathAt = ({ incoming, route }: OpenedRequest, { model }: Upstream): string =>
   model === undefined ? incoming.path : withPathModel(incoming.path, route, model)
 
-function bytesOf<B>(
-  { incoming: { body, header }, text: source }: OpenedRequest<B>,
+function bytesOf(
+  { incoming: { body, header }, text: source }: OpenedRequest,
   { text, load, splices }: Pick<ReadyRequest, 'text' | 'load' | 'splices'>,
   model: string | undefined,
 ): Buffer {
@@ -70,10 +70,10 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 /** Sends a request of ours to where the client's goes, on its path and with its credentials, and reads the whole answer. */
 export const sideRequest =
-  <B>(request: OpenedRequest<B>, upstream: Upstream): SendToModel =>
+  (request: OpenedRequest, upstream: Upstream): SendToModel =>
   async ({ body, headers, signal }) => {
     const { incoming, transport, wire } = request
-    const answer = await transport.send({
+    const answer = await transport({
       aside: true,
       upstream,
       path: pathAt(request, upstream),
@@ -85,20 +85,17 @@ export const sideRequest =
       },
     })
     if (signal.aborted) {
-      answer.discard()
+      answer.body.discard()
       throw signal.reason
     }
-    const bytes = await wholeOf(answer, MAX_ANSWER_BYTES)
+    const bytes = await answer.body.whole(MAX_ANSWER_BYTES)
     if (bytes === undefined) {
-      answer.discard()
+      answer.body.discard()
       throw new PlimsollError('upstream', 'The answer to a request for a summary is too long to be one.')
     }
     if (answer.status >= 400)
       throw new PlimsollError('upstream', `The provider answers ${answer.status} to a request for a summary.`)
-    const observer = observeResponse(wire, {
-      contentType: answer.header('content-type') ?? '',
-      contentEncoding: answer.header('content-encoding'),
-    })
+    const observer = observeResponse(wire, answer)
     observer.chunk(bytes)
     const response = await observer.end()
     if (response === undefined)

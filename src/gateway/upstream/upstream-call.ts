@@ -1,44 +1,31 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream'
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { rootCertificates } from 'node:tls'
 import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici'
 import { PlimsollError } from '../../core/errors.ts'
-import { unpacker } from '../http/encoding.ts'
+import type { HeaderReader } from '../../formats/endpoints.ts'
+import { toUpstream } from '../headers.ts'
+import { AnswerBody, answerOf } from '../read-answer.ts'
 import type { Transport, UpstreamAnswer } from '../types.ts'
-import { goesToClient, goesUpstream, namedIn } from '../headers.ts'
-import type { HeaderReader } from '../identity.ts'
-import { piecesOf, pump } from '../http/pump.ts'
-import { upstreamAddress, type ProxyUpstream } from './upstreams.ts'
-import { readFileSync } from 'node:fs'
-import { rootCertificates } from 'node:tls'
-import { EventEmitter } from 'node:events'
+import { upstreamUrl, type ProxyUpstream } from './upstreams.ts'
 
-/** The client's own request with changes, sent to a upstream. */
-export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: ClientAbort): Transport<Readable> {
-  return {
-    async send({ upstream, path, body, headers: changes, foreign }) {
-      const { headers: own, base } = upstream as ProxyUpstream
-      const { host } = base
-      const headers = foreign === true ? {} : forwarded(incoming)
-      change(headers, changes)
-      change(headers, own)
-      const { origin, path: target } = upstreamAddress(upstream as ProxyUpstream, path)
-      const content = body.length > 0 ? body : null
-      const call = (): Promise<Dispatcher.ResponseData> =>
-        dispatcher.request({ origin, path: target, method: 'POST', headers, body: content, signal: gone })
-      // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
-      const given = await call().catch((error: unknown) =>
-        isStale(error) && !gone.aborted ? call().catch(unreachable(host)) : unreachable(host)(error),
-      )
-      return answerOf(host, given.statusCode, given.headers, given.body)
-    },
-  }
-}
-
-function change(headers: Record<string, string>, changes: Readonly<Record<string, string | undefined>>): void {
-  for (const name of Object.keys(changes)) {
-    const value = changes[name]
-    if (value === undefined) delete headers[name]
-    else headers[name] = value
+/** The client's own request with changes, sent to an upstream. */
+export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: AbortSignal): Transport {
+  return async ({ upstream, path, body, headers: changes, foreign }) => {
+    const { headers: own, base } = upstream as ProxyUpstream
+    const headers = toUpstream(foreign === true ? {} : incoming.headers, { ...changes, ...own })
+    const { origin, pathname, search } = upstreamUrl(upstream as ProxyUpstream, path)
+    const content = body.length > 0 ? body : null
+    const call = (): Promise<Dispatcher.ResponseData> =>
+      dispatcher.request({ origin, path: pathname + search, method: 'POST', headers, body: content, signal: gone })
+    // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
+    const given = await call()
+      .catch((error: unknown) => {
+        if (isStale(error) && !gone.aborted) return call()
+        throw error
+      })
+      .catch(unreachable(base.host))
+    return answerIn(base.host, given)
   }
 }
 
@@ -48,28 +35,22 @@ export async function passThrough(
   upstream: ProxyUpstream,
   path: string,
   incoming: IncomingMessage,
-  response: ServerResponse,
-  gone: ClientAbort,
-): Promise<void> {
+  gone: AbortSignal,
+): Promise<UpstreamAnswer> {
   const length = incoming.headers['content-length']
   const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
-  const { origin, path: target } = upstreamAddress(upstream, path)
+  const { origin, pathname, search } = upstreamUrl(upstream, path)
   const given = await dispatcher
     .request({
       origin,
-      path: target,
+      path: pathname + search,
       method: (incoming.method ?? 'GET') as Dispatcher.HttpMethod,
-      headers: {
-        ...forwarded(incoming),
-        ...(length !== undefined && { 'content-length': length }),
-        ...upstream.headers,
-      },
+      headers: toUpstream(incoming.headers, { 'content-length': length, ...upstream.headers }),
       body: hasBody ? incoming : null,
       signal: gone,
     })
     .catch(unreachable(upstream.base.host))
-  response.writeHead(given.statusCode, clientHeaders(given.headers))
-  await pump({ taken: [], body: given.body }, response)
+  return answerIn(upstream.base.host, given)
 }
 
 const isStale = (error: unknown): boolean =>
@@ -92,73 +73,20 @@ const unreachable =
     )
   }
 
-/** An answer with the headers that its client gets. */
-export interface SocketAnswer extends UpstreamAnswer<Readable> {
-  readonly headers: Dispatcher.ResponseData['headers']
+function answerIn(host: string, { statusCode, headers, body }: Dispatcher.ResponseData): UpstreamAnswer {
+  // A body that is given up fails, which is no trouble of the process.
+  body.on('error', () => undefined)
+  const pieces = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  const read = (): ReturnType<typeof pieces.next> => pieces.next().catch(unreachable(host))
+  return answerOf(statusCode, headers, new AnswerBody(read, () => void body.destroy()))
 }
-
-function answerOf(host: string, status: number, headers: SocketAnswer['headers'], body: Readable): SocketAnswer {
-  const pieces = piecesOf(body)
-  return {
-    status,
-    headers,
-    header: (name) => first(headers[name]),
-    body,
-    taken: pieces.taken,
-    peek: (waitMs) => pieces.next(waitMs).catch(unreachable(host)),
-    // The abort that comes of it is nobody's trouble.
-    discard: () => void body.on('error', () => undefined).destroy(),
-    rewritten({ contentType, chunk, end }) {
-      const { 'content-encoding': encoding, 'content-length': _length, ...rest } = headers
-      const write = new Transform({
-        transform: (bytes: Buffer, _encoding, done) => attempt(done, () => chunk(bytes)),
-        flush: (done) => attempt(done, end),
-      })
-      const unpack = unpacker(first(encoding))
-      // What somebody looked at already comes first.
-      for (const piece of pieces.taken) (unpack ?? write).write(piece)
-      // A failure on the way shows where the rewritten stream is read.
-      pipeline([body, ...(unpack === undefined ? [] : [unpack]), write], () => undefined)
-      return answerOf(host, status, { ...rest, 'content-type': contentType }, write)
-    },
-  }
-}
-
-function attempt(done: TransformCallback, work: () => Uint8Array): void {
-  try {
-    done(null, work())
-  } catch (error) {
-    done(error as Error)
-  }
-}
-
-const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
 export const headerReader =
   (incoming: IncomingMessage): HeaderReader =>
-  (name) =>
-    first(incoming.headers[name])
-
-function forwarded(incoming: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = {}
-  const connection = namedIn(incoming.headers.connection)
-  for (const name of Object.keys(incoming.headers)) {
+  (name) => {
     const value = incoming.headers[name]
-    if (value !== undefined && goesUpstream(name, connection))
-      headers[name] = Array.isArray(value) ? value.join(', ') : value
+    return typeof value === 'object' ? value[0] : value
   }
-  return headers
-}
-
-export function clientHeaders(headers: Dispatcher.ResponseData['headers']): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = {}
-  const connection = namedIn(headers['connection'])
-  for (const name of Object.keys(headers)) {
-    const value = headers[name]
-    if (value !== undefined && goesToClient(name, connection)) out[name] = value
-  }
-  return out
-}
 
 export interface ConnectionOptions {
   /** Until an upstream begins to answer. @default 600_000 */
@@ -196,15 +124,5 @@ function certificatesIn(file: string): string {
       advice: 'Give a PEM file with --ca-file, PLIMSOLL_CA_FILE or caFile.',
       cause,
     })
-  }
-}
-
-/** Says that a client has left. What `undici` needs of an abort signal, for a fraction of what making and watching one costs. */
-export class ClientAbort extends EventEmitter {
-  aborted = false
-
-  leave(): void {
-    this.aborted = true
-    this.emit('abort')
   }
 }

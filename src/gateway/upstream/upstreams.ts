@@ -92,32 +92,11 @@ function readUpstream(provider: string, given: string | UpstreamConfig): ProxyUp
   }
 }
 
-/** Where a request goes, as `undici` takes it. */
-interface Address {
-  readonly origin: string
-  readonly path: string
-}
-
-const MOST_ADDRESSES = 256
-const addresses = new WeakMap<ProxyUpstream, Map<string, Address>>()
-
-/** `upstreamUrl`, worked out once for each path that a client uses. One with a query may hold a credential, and is not kept. */
-export function upstreamAddress(upstream: ProxyUpstream, path: string): Address {
-  const known = addresses.get(upstream) ?? new Map<string, Address>()
-  const found = known.get(path)
-  if (found !== undefined) return found
-  const { origin, pathname, search } = upstreamUrl(upstream, path)
-  const address = { origin, path: pathname + search }
-  if (path.includes('?') || known.size >= MOST_ADDRESSES) return address
-  addresses.set(upstream, known.set(path, address))
-  return address
-}
-
 /**
  * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
  * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
  */
-function upstreamUrl({ base }: ProxyUpstream, path: string): URL {
+export function upstreamUrl({ base }: ProxyUpstream, path: string): URL {
   const root = base.pathname.replace(/\/+$/, '')
   const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
   const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))
