@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PlimsollError } from '../core/errors.ts'
 import type { HeaderReader } from '../formats/endpoints.ts'
 
@@ -41,6 +41,13 @@ export const unauthorised = (message: string, advice: string): PlimsollError =>
   new PlimsollError('forbidden', message, { advice, fields: { status: 401 } })
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+export const headerReader =
+  (incoming: IncomingMessage): HeaderReader =>
+  (name) => {
+    const value = incoming.headers[name]
+    return typeof value === 'object' ? value[0] : value
+  }
 
 /** Which requests may come out of a browser. Programs send neither `Origin` nor `Sec-Fetch-Site` and are not concerned. */
 export interface OriginRules {

@@ -13,7 +13,7 @@ import { isEncoded, isReadable } from './http/encoding.ts'
 import { linksOf, type GatewayDeps, type OpenedRequest } from './open.ts'
 import { observeResponse } from './read-answer.ts'
 import type { Headers, Reply, Upstream, UpstreamAnswer, When } from './types.ts'
-import { cannotCross, isForeign, obstaclesOf } from './upstream/cross-wire.ts'
+import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
 
 /** prepare → send → recover an overflow once, or move to the next upstream → pass the answer on while reading along. */
 export async function exchange(deps: GatewayDeps, request: OpenedRequest): Promise<Reply> {

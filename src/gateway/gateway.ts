@@ -1,17 +1,26 @@
-import { isPlimsollError } from '../core/errors.ts'
+import { isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { modelName } from '../core/model-name.ts'
 import { errorAnswer } from './answer.ts'
-import type { IncomingRequest, Reply, Transport } from './types.ts'
+import type { IncomingRequest, Reply, Transport, Upstream } from './types.ts'
+import { isEncoded } from './http/encoding.ts'
 import { POLICY_HEADER } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
 import { exchange, relayOf } from './exchange.ts'
-import { clientOf, maxBodyBytesOf, open, linksOf, type GatewayDeps, type GatewayParts } from './open.ts'
+import {
+  clientOf,
+  maxBodyBytesOf,
+  open,
+  linksOf,
+  type GatewayDeps,
+  type GatewayParts,
+  type OpenedRequest,
+} from './open.ts'
 import { routeOf, type Route } from '../formats/endpoints.ts'
 import type { LearnedLimit } from '../core/target.ts'
-import { wireOf } from '../formats/registry.ts'
+import { wireOf, type Wire } from '../formats/registry.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
-import { answerCount } from './count-tokens.ts'
 import { withHiddenSteps } from './hidden/session.ts'
-import { ownUpstream } from './upstream/upstreams.ts'
+import { pathAt, withModel } from './attempt.ts'
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
@@ -98,4 +107,57 @@ function bypass(
   const cause = (error as Error).message
   emit({ type: 'degraded', what: 'gateway', cause, at: clock.now(), tenant: '', session: '' })
   return unread(incoming, transport, BYPASSED)
+}
+
+/** Statuses by which a server says that it has no such route. */
+const NO_SUCH_ROUTE = new Set([404, 405, 501])
+
+/**
+ * How many tokens a request would have if it were sent through here: what stands for it is applied and the provider counts the
+ * result; where the provider cannot count, our meter does. A question decides nothing and leaves no trace.
+ */
+async function answerCount(request: OpenedRequest): Promise<Reply> {
+  const { incoming, route, wire, text, conversation, links, mode, settings, offer: tools } = request
+  const [upstream] = incoming.upstreams
+  if (upstream === undefined) throw new PlimsollError('not-found', 'No upstream is configured for this route.')
+  const model = modelName(upstream.model ?? route.model ?? conversation.settings.model ?? 'unknown')
+  const target = { model, endpoint: upstream.endpoint, window: upstream.window ?? settings.window }
+  const { codec } = wire
+  const view = await request.session.standingRead({ codec, text, conversation, links, tools, targets: [target] })
+  const tokens = Math.ceil(view.load.count.tokens)
+  if (upstream.wire !== undefined && upstream.wire !== route.wire) return counted(wire, tokens)
+  const shown = mode === 'observe' ? text : view.text
+  const untouched = shown === text && upstream.model === undefined
+  const given = await request.transport({
+    upstream: ownUpstream([upstream], route.wire),
+    path: pathAt(request, upstream),
+    body: untouched
+      ? incoming.body
+      : Buffer.from(upstream.model === undefined ? shown : withModel(shown, upstream.model)),
+    headers: !untouched && isEncoded(incoming.header('content-encoding')) ? { 'content-encoding': undefined } : {},
+  })
+  if (NO_SUCH_ROUTE.has(given.status)) {
+    given.body.discard()
+    return counted(wire, tokens)
+  }
+  return relayOf(given, { 'x-plimsoll-counted': 'upstream' })
+}
+
+const counted = ({ routes }: Wire, tokens: number): Reply => ({
+  status: 200,
+  headers: { 'content-type': 'application/json', 'x-plimsoll-counted': 'meter' },
+  body: JSON.stringify(routes.counted(tokens)),
+})
+
+/**
+ * The first upstream that takes the client's bytes as they are.
+ * @throws PlimsollError `unsupported` when all of them speak another wire.
+ */
+export function ownUpstream<P extends Upstream>(upstreams: readonly P[], wire: string | undefined): P {
+  const own = upstreams.find((upstream) => upstream.wire === undefined || upstream.wire === wire)
+  if (own !== undefined) return own
+  throw new PlimsollError(
+    'unsupported',
+    'Every upstream of this route uses another API format; only model calls can be converted.',
+  )
 }

@@ -20,7 +20,7 @@ import type { Conversations, Visit } from './conversations.ts'
 import { POLICY_HEADER } from './headers.ts'
 import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
 import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
-import type { StepOwner } from './hidden/steps.ts'
+import type { StepOwner } from './hidden/session.ts'
 import { decodeBody, isEncoded } from './http/encoding.ts'
 import {
   OBSERVED,
@@ -160,7 +160,10 @@ export async function open(
     mode,
     settings,
     visit,
-    held: mode === 'observe' ? undefined : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
+    held:
+      mode === 'observe' || wire.codec.held === undefined
+        ? undefined
+        : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
     emit: (event) => deps.emit({ ...event, ...owner, at: deps.clock.now() }),
   }
 }
