@@ -150,49 +150,47 @@ export async function deliver(
 }
 
 async function send(
-  deps: GatewayDeps,
+  { bodies, clock }: GatewayDeps,
   request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
 ): Promise<Sent | undefined> {
+  const { route, wire, transport, mode, owner, emit } = request
+  const { upstream, prepared } = attempt
   try {
-    const answer = await call(deps, request, attempt)
-    if (answer.status >= 400) {
-      const errorBody = await answer.body.whole(MAX_ERROR_BYTES)
-      const refusal = await understand(answer, errorBody ?? new Uint8Array(), attempt.prepared.text)
-      return { attempt, answer, errorBody, refusal, recovered: false }
+    let answer: UpstreamAnswer
+    if (isForeign(upstream, route)) {
+      const text = mode === 'observe' ? request.text : prepared.text
+      const { outputReserve } = prepared.limit
+      answer = await sendAcross(transport, {
+        from: wire,
+        to: byName.get(upstream.wire)!,
+        upstream,
+        route,
+        text,
+        conversation: bodies.decode(owner.tenant, wire.codec, text),
+        maxOutputTokens: outputReserve > 0 ? outputReserve : undefined,
+        nowSeconds: Math.floor(clock.now() / 1000),
+        emit,
+      })
+    } else answer = await transport(outboundOf(request, upstream, prepared))
+    if (answer.status < 400) {
+      const refusal = mode === 'apply' ? await refusalInside(wire, answer) : undefined
+      return { attempt, answer, refusal, recovered: false }
     }
-    const refusal = request.mode === 'apply' ? await refusalInside(request.wire, answer) : undefined
-    return { attempt, answer, refusal, recovered: false }
+    const errorBody = await answer.body.whole(MAX_ERROR_BYTES)
+    const packed = errorBody ?? new Uint8Array()
+    const encoding = answer.header('content-encoding')
+    const plain = await decodeBody(packed, encoding, MAX_ERROR_BYTES * 8).catch(() => packed)
+    const body = Buffer.from(plain).toString('utf8')
+    const refusal = classifyProviderError({ status: answer.status, body, request: prepared.text })
+    return { attempt, answer, errorBody, refusal, recovered: false }
   } catch (error) {
     await closeTurn(request, attempt)
     if (isLast) throw error
-    const cause = (error as Error).message
-    request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause })
+    emit({ type: 'degraded', what: `upstream ${upstream.endpoint}`, cause: (error as Error).message })
     return undefined
   }
-}
-
-function call(
-  { bodies, clock }: GatewayDeps,
-  request: OpenedRequest,
-  { upstream, prepared }: Attempt,
-): Promise<UpstreamAnswer> {
-  const { route, wire, transport, mode, owner, emit } = request
-  if (!isForeign(upstream, route)) return transport(outboundOf(request, upstream, prepared))
-  const text = mode === 'observe' ? request.text : prepared.text
-  const { outputReserve } = prepared.limit
-  return sendAcross(transport, {
-    from: wire,
-    to: byName.get(upstream.wire)!,
-    upstream,
-    route,
-    text,
-    conversation: bodies.decode(owner.tenant, wire.codec, text),
-    maxOutputTokens: outputReserve > 0 ? outputReserve : undefined,
-    nowSeconds: Math.floor(clock.now() / 1000),
-    emit,
-  })
 }
 
 /** Statuses that say something about the upstream and nothing about the request. */
@@ -201,12 +199,6 @@ const isPassing = (status: number): boolean => status === 408 || status === 429 
 type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
 const isTooLarge = (error: ClassifiedError): error is SizeError =>
   error.kind === 'overflow' || error.kind === 'body-size'
-
-async function understand(answer: UpstreamAnswer, errorBody: Uint8Array, request: string): Promise<ClassifiedError> {
-  const encoding = answer.header('content-encoding')
-  const plain = await decodeBody(errorBody, encoding, MAX_ERROR_BYTES * 8).catch(() => errorBody)
-  return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8'), request })
-}
 
 /** Learns what the endpoint said, reduces once more and sends once more; undefined when that cannot help or did not. */
 async function reduceAndRetry(

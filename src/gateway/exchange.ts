@@ -2,7 +2,6 @@ import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import type { Verdict } from '../core/target.ts'
-import { byName } from '../formats/registry.ts'
 import { nextRound } from '../util/yield-now.ts'
 import { localAnswer } from './answer.ts'
 import { closeTurn, deliver, fit, goOn, learn, type Attempt, type Sent } from './attempt.ts'
@@ -18,10 +17,12 @@ import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
 /** prepare → send → recover an overflow once, or move to the next upstream → pass the answer on while reading along. */
 export async function exchange(deps: GatewayDeps, request: OpenedRequest): Promise<Reply> {
   const startedAt = deps.clock.now()
+  const { route, conversation } = request
+  /** With what keeps the request from an upstream that speaks another wire; nothing, where the wire is the client's. */
   const candidates = request.incoming.upstreams.map((upstream, at) => ({
     upstream,
     at,
-    obstacles: obstaclesFor(request, upstream),
+    obstacles: isForeign(upstream, route) ? obstaclesOf({ upstream, route, conversation }) : [],
   }))
   let refusal: PlimsollError | undefined
   for (let at = 0; at < candidates.length; at++) {
@@ -47,15 +48,6 @@ export async function exchange(deps: GatewayDeps, request: OpenedRequest): Promi
     if (sent !== undefined) return await relayed(deps, request, sent, startedAt)
   }
   throw refusal ?? new PlimsollError('upstream', 'No upstream took the request.', { retryable: true })
-}
-
-/** What keeps this request from an upstream that speaks another wire; nothing, where the wire is the client's. */
-function obstaclesFor({ route, conversation }: OpenedRequest, upstream: Upstream): readonly string[] {
-  if (!isForeign(upstream, route)) return []
-  const to = byName.get(upstream.wire)
-  return to === undefined
-    ? [`the unknown API format ${upstream.wire}`]
-    : obstaclesOf({ to, upstream, route, conversation })
 }
 
 const skipped = ({ endpoint, model = '' }: Upstream, reason: string): Verdict => ({
@@ -164,8 +156,14 @@ async function recorded(
     const turn = { turn: attempt.prepared.id, durable: 'soon' as const, answer }
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([request.session.record(turn), answered(deps, request, answer)])
-    if (truncatedTo === undefined) await noteAccepted(deps, request, attempt, answer)
-    else if (request.mode === 'apply') await learn(deps, request, attempt, { window: truncatedTo }, 'silent-truncation')
+    const { target, prepared } = attempt
+    if (truncatedTo !== undefined) {
+      if (request.mode === 'apply') await learn(deps, request, attempt, { window: truncatedTo }, 'silent-truncation')
+    } else if (answer !== undefined && answer.stop !== 'error') {
+      // What an endpoint took once is never above its window.
+      const at = { tenant: request.owner.tenant, endpoint: target.endpoint ?? '', model: target.model }
+      await deps.learned.accepted(at, { bytes: prepared.load.bytes, tokens: answer.usage?.input })
+    }
   } catch (error) {
     request.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
     request.visit?.failed()
@@ -185,17 +183,6 @@ async function answered(
   const { tenant, session, agent } = owner
   await responses.remember(tenant, id, { session, agent })
   await held?.answered(id, response)
-}
-
-/** What an endpoint took once is never above its window. */
-async function noteAccepted(
-  { learned }: GatewayDeps,
-  { owner: { tenant } }: OpenedRequest,
-  { target: { endpoint = '', model }, prepared }: Attempt,
-  response: ModelResponse | undefined,
-): Promise<void> {
-  if (response === undefined || response.stop === 'error') return
-  await learned.accepted({ tenant, endpoint, model }, { bytes: prepared.load.bytes, tokens: response.usage?.input })
 }
 
 /** The policy says stop: the client's SDK gets a complete answer that says why. */

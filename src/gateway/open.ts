@@ -1,4 +1,4 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import { isUtf8 } from 'node:buffer'
 import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
@@ -119,13 +119,20 @@ export async function open(
   const wire = wireOf(route.wire)
   const encoding = incoming.header('content-encoding')
   const { body } = incoming
-  const text = utf8(isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body)
+  const bytes = isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body
+  if (!isUtf8(bytes)) throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   const asked = incoming.header(POLICY_HEADER)
   const mode = asked === 'observe' || (settings.observe === true && asked === undefined) ? 'observe' : 'apply'
   const client = await clientOf(deps, incoming)
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const conversation = deps.bodies.decode(tenant, wire.codec, text)
-  const links = await chained(deps, wire, conversation)
+  // Of a long history a part at a time, so that other requests get their turn: the chain remembers how far it came.
+  for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
+    linksOf(deps, wire, { ...conversation, items: conversation.items.slice(0, to) })
+    await nextRound()
+  }
+  const links = linksOf(deps, wire, conversation)
   const isQuestion = route.action === 'count'
   const found = await speakerOf({
     header: incoming.header,
@@ -182,20 +189,3 @@ export const linksOf = (
 
 /** Items that are hashed at once. */
 const CHAIN_STEP = 4_000
-
-/** The same; of a long history a part at a time, so that others get their turn: the chain remembers how far it came. */
-async function chained(deps: GatewayDeps, wire: Wire, conversation: Conversation): Promise<readonly Link[]> {
-  for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
-    linksOf(deps, wire, { ...conversation, items: conversation.items.slice(0, to) })
-    await nextRound()
-  }
-  return linksOf(deps, wire, conversation)
-}
-
-/** Most bodies are plain ASCII, and a check and a copy cost a tenth of decoding. */
-function utf8(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (isAscii(buffer)) return buffer.toString('latin1')
-  if (isUtf8(buffer)) return buffer.toString('utf8')
-  throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
-}

@@ -288,7 +288,7 @@ export function signOf(items: readonly Item[]): string {
 }
 
 /** Items of the model that follow a link, up to what the client added. */
-export function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
+function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
   const answer: Item[] = []
   for (let i = index + 1; i < items.length && items[i]!.role === 'assistant'; i++) answer.push(items[i]!)
   return answer
@@ -336,7 +336,7 @@ interface VisibleAnswer {
  * Steps back in the answer that they were hidden in: each as the upstream got it, text before our call included, in front of what is left
  * of the client's own items. A client may have merged texts, cut them into pieces or left thinking out.
  */
-export function restorationsOf(
+function restorationsOf(
   reader: StepReader,
   codec: Codec,
   wire: HiddenWire,
