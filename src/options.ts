@@ -1,7 +1,7 @@
 import type { LearnedLimits } from './engine/learning/learned-limits.ts'
 import type { Archive, Artifacts } from './compose/api/stored.ts'
 import type { ReaderToolOptions, ReaderTools, ToolFormat } from './compose/api/reader-tools.ts'
-import type { EventSink } from './core/events.ts'
+import type { EventSink, PlimsollEvent } from './core/events.ts'
 import type { Session as EngineSession, SessionOptions } from './engine/session/session.ts'
 import type { WireFormat } from './formats/wires.ts'
 import type { ImportReport } from './engine/store-admin/store-export.ts'
@@ -23,6 +23,9 @@ export type LibraryOptions = OptionsOf<typeof LIBRARY>
 
 /** What only requests through `plimsoll.fetch`, the gateway and the proxy read. */
 export type GatewayOptions = OptionsOf<typeof GATEWAY>
+
+/** The event of one type. */
+export type EventOf<T extends PlimsollEvent['type']> = Extract<PlimsollEvent, { readonly type: T }>
 
 /** Each option is listed in the [configuration reference](configuration.md#options-in-code). */
 export interface PlimsollOptions extends LibraryOptions, GatewayOptions {}
@@ -57,6 +60,10 @@ export interface Plimsoll {
   reconfigure(options: LiveOptions): void
   /** Whether the store answers. */
   isReady(): Promise<boolean>
+  /** Tells a listener every event, or those of one type. Calling what it gives back ends that. */
   on(listener: EventSink): () => void
+  on<T extends PlimsollEvent['type']>(type: T, listener: (event: EventOf<T>) => void): () => void
   close(): Promise<void>
+  /** The same at the end of a block: `await using plimsoll = createPlimsoll()`. */
+  [Symbol.asyncDispose](): Promise<void>
 }

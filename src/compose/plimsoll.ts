@@ -1,3 +1,4 @@
+import type { EventSink, PlimsollEvent } from '../core/events.ts'
 import { createSession, type SessionOptions, type GatewaySession } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-export.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
@@ -6,10 +7,9 @@ import { layFoundation } from './open/foundation.ts'
 import { liveSettings } from './live/settings.ts'
 import { openEngine } from './open/engine.ts'
 import { openGateway } from './open/gateway.ts'
-import { openModels } from './open/models.ts'
+import { openModels, openTokenizers } from './open/models.ts'
 import { openReaders } from './open/readers.ts'
 import { openSessionsWithin } from './open/sessions.ts'
-import { openTokenizers } from './open/tokenizers.ts'
 import { readerToolsOf } from './api/reader-tools.ts'
 import { storedApi } from './api/stored.ts'
 
@@ -59,7 +59,10 @@ function compose(options: PlimsollOptions): Plimsoll {
     },
     isReady: async () => (await engine.secret()).length > 0 && (await foundation.isReady()),
     ...storedApi(content, engine, readers),
-    on: foundation.on,
+    on: (given: EventSink | PlimsollEvent['type'], listener?: (event: never) => void) =>
+      foundation.on(
+        typeof given === 'function' ? given : (event) => void (event.type === given && listener!(event as never)),
+      ),
     async close() {
       const unwritten = await engine.flush()
       open.clear()
@@ -69,6 +72,7 @@ function compose(options: PlimsollOptions): Plimsoll {
         await Promise.resolve(close()).catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
     },
+    [Symbol.asyncDispose]: () => plimsoll.close(),
   }
   return checkedPlimsoll(plimsoll)
 }

@@ -2,11 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
-import { checkOrigin } from '../gateway/http/other-origins.ts'
+import { checkOrigin, headerReader } from '../gateway/access.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import type { Control } from '../gateway/operate/control.ts'
 import { statusOf } from '../gateway/answer.ts'
-import { headerReader } from '../gateway/upstream/upstream-call.ts'
 import { type Asked, type RouteDeps, ROUTES } from './routes.ts'
 import { staticFile } from './static-files.ts'
 

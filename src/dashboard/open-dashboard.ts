@@ -1,5 +1,5 @@
 import type { LearnedPlace } from '../engine/learning/learned-limits.ts'
-import { hiddenSteps } from '../gateway/hidden/steps.ts'
+import { hiddenSteps } from '../gateway/hidden/session.ts'
 import { createMeter } from '../meter/index.ts'
 import type { Plimsoll } from '../options.ts'
 import type { Catalogue } from '../ports/catalogue.ts'

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { type Handle, isHandle } from '../core/handles.ts'
 import type { Plimsoll } from '../options.ts'
-import type { StepOwner } from '../gateway/hidden/steps.ts'
+import type { StepOwner } from '../gateway/hidden/session.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { conversationPageOf, hiddenRowsOf } from './conversation-page.ts'
 import type { CountText, FoldedLog } from './session-log.ts'

@@ -1,4 +1,5 @@
 import { DOES_NOT_FIT, isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { spliceBytes } from '../core/splices.ts'
 import { modelName } from '../core/model-name.ts'
 import type { LearnedLimit, Target, Verdict } from '../core/target.ts'
 import { isChained, showsWholePrompt } from '../core/count.ts'
@@ -7,12 +8,14 @@ import type { ReadyRequest } from '../engine/prepare/prepare.ts'
 import { isVendor } from '../formats/endpoints.ts'
 import { classifyProviderError, type ClassifiedError } from '../formats/overflow/classify.ts'
 import { byName } from '../formats/registry.ts'
-import { decodeBody } from './http/encoding.ts'
+import { withPathModel, type HeaderReader } from '../formats/endpoints.ts'
+import { indexJson, member } from '../formats/json/json-index.ts'
+import type { SendToModel } from '../ports/model-call.ts'
+import { decodeBody, isEncoded, readableEncodings } from './http/encoding.ts'
 import type { GatewayDeps, OpenedRequest } from './open.ts'
-import { refusalInside } from './read-answer.ts'
-import { wholeOf, type Upstream, type UpstreamAnswer } from './types.ts'
-import { isForeign, sendAcross } from './upstream/cross-wire.ts'
-import { outboundOf, sideRequest } from './upstream/outbound.ts'
+import { observeResponse, refusalInside } from './read-answer.ts'
+import type { Outbound, Upstream, UpstreamAnswer } from './types.ts'
+import { isForeign, sendAcross } from './cross-wire.ts'
 
 /** A request that was made to fit one upstream. */
 export interface Attempt {
@@ -21,9 +24,9 @@ export interface Attempt {
   readonly prepared: ReadyRequest
 }
 
-export interface Sent<B> {
+export interface Sent {
   readonly attempt: Attempt
-  readonly answer: UpstreamAnswer<B>
+  readonly answer: UpstreamAnswer
   /** What the answer refuses, whether its status says so or only its words. */
   readonly refusal?: ClassifiedError
   /** The body of an error status, which had to be read to be understood; absent when it is too long for one. */
@@ -32,9 +35,9 @@ export interface Sent<B> {
 }
 
 /** Of these upstreams the first on which it fits; undefined when it fits on none of them and others are left. */
-export async function fit<B>(
+export async function fit(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   upstreams: readonly Upstream[],
 ): Promise<Attempt | undefined> {
   const targets: Target[] = []
@@ -69,9 +72,9 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   return { projected, limit: number('limit'), margin: number('limit') - projected }
 }
 
-async function targetAt<B>(
+async function targetAt(
   { learned, keptWithin }: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   { endpoint, provider, window = request.settings.window, model: own }: Upstream,
 ): Promise<Target> {
   const { route, conversation, owner } = request
@@ -88,14 +91,14 @@ async function targetAt<B>(
   return kept === undefined ? target : within(target, kept)
 }
 
-const conversationKey = <B>(
-  { owner: { tenant, session, agent } }: OpenedRequest<B>,
+const conversationKey = (
+  { owner: { tenant, session, agent } }: OpenedRequest,
   { endpoint = '', model }: Target,
 ): string => JSON.stringify([tenant, session, agent, endpoint, model])
 
 /** The request as the engine makes it fit; each target belongs to the upstream at the same place. */
-async function attemptAt<B>(
-  request: OpenedRequest<B>,
+async function attemptAt(
+  request: OpenedRequest,
   upstreams: readonly Upstream[],
   targets: readonly Target[],
 ): Promise<Attempt> {
@@ -122,74 +125,72 @@ async function attemptAt<B>(
 const MAX_ERROR_BYTES = 1024 * 1024
 
 /** Undefined when this upstream failed and another is left. */
-export async function deliver<B>(
+export async function deliver(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
-): Promise<Sent<B> | undefined> {
+): Promise<Sent | undefined> {
   const first = await send(deps, request, attempt, isLast)
   if (first?.refusal === undefined) return first
   const { refusal, answer } = first
   if (isTooLarge(refusal) && request.mode === 'apply') {
     const again = await reduceAndRetry(deps, request, first, refusal)
     if (again !== undefined) {
-      answer.discard()
+      answer.body.discard()
       return again
     }
   }
   const mayMoveOn = isTooLarge(refusal) || isPassing(answer.status) || refusal.kind === 'throttle'
   if (!mayMoveOn || isLast) return first
-  answer.discard()
+  answer.body.discard()
   await closeTurn(request, attempt, answer)
   request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause: `status ${answer.status}` })
   return undefined
 }
 
-async function send<B>(
-  deps: GatewayDeps,
-  request: OpenedRequest<B>,
+async function send(
+  { bodies, clock }: GatewayDeps,
+  request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
-): Promise<Sent<B> | undefined> {
+): Promise<Sent | undefined> {
+  const { route, wire, transport, mode, owner, emit } = request
+  const { upstream, prepared } = attempt
   try {
-    const answer = await call(deps, request, attempt)
-    if (answer.status >= 400) {
-      const errorBody = await wholeOf(answer, MAX_ERROR_BYTES)
-      const refusal = await understand(answer, errorBody ?? new Uint8Array(), attempt.prepared.text)
-      return { attempt, answer, errorBody, refusal, recovered: false }
+    let answer: UpstreamAnswer
+    if (isForeign(upstream, route)) {
+      const text = mode === 'observe' ? request.text : prepared.text
+      const { outputReserve } = prepared.limit
+      answer = await sendAcross(transport, {
+        from: wire,
+        to: byName.get(upstream.wire)!,
+        upstream,
+        route,
+        text,
+        conversation: bodies.decode(owner.tenant, wire.codec, text),
+        maxOutputTokens: outputReserve > 0 ? outputReserve : undefined,
+        nowSeconds: Math.floor(clock.now() / 1000),
+        emit,
+      })
+    } else answer = await transport(outboundOf(request, upstream, prepared))
+    if (answer.status < 400) {
+      const refusal = mode === 'apply' ? await refusalInside(wire, answer) : undefined
+      return { attempt, answer, refusal, recovered: false }
     }
-    const refusal = request.mode === 'apply' ? await refusalInside(request.wire, answer) : undefined
-    return { attempt, answer, refusal, recovered: false }
+    const errorBody = await answer.body.whole(MAX_ERROR_BYTES)
+    const packed = errorBody ?? new Uint8Array()
+    const encoding = answer.header('content-encoding')
+    const plain = await decodeBody(packed, encoding, MAX_ERROR_BYTES * 8).catch(() => packed)
+    const body = Buffer.from(plain).toString('utf8')
+    const refusal = classifyProviderError({ status: answer.status, body, request: prepared.text })
+    return { attempt, answer, errorBody, refusal, recovered: false }
   } catch (error) {
     await closeTurn(request, attempt)
     if (isLast) throw error
-    const cause = (error as Error).message
-    request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause })
+    emit({ type: 'degraded', what: `upstream ${upstream.endpoint}`, cause: (error as Error).message })
     return undefined
   }
-}
-
-function call<B>(
-  { bodies, clock }: GatewayDeps,
-  request: OpenedRequest<B>,
-  { upstream, prepared }: Attempt,
-): Promise<UpstreamAnswer<B>> {
-  const { route, wire, transport, mode, owner, emit } = request
-  if (!isForeign(upstream, route)) return transport.send(outboundOf(request, upstream, prepared))
-  const text = mode === 'observe' ? request.text : prepared.text
-  const { outputReserve } = prepared.limit
-  return sendAcross(transport, {
-    from: wire,
-    to: byName.get(upstream.wire)!,
-    upstream,
-    route,
-    text,
-    conversation: bodies.decode(owner.tenant, wire.codec, text),
-    maxOutputTokens: outputReserve > 0 ? outputReserve : undefined,
-    nowSeconds: Math.floor(clock.now() / 1000),
-    emit,
-  })
 }
 
 /** Statuses that say something about the upstream and nothing about the request. */
@@ -199,23 +200,13 @@ type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
 const isTooLarge = (error: ClassifiedError): error is SizeError =>
   error.kind === 'overflow' || error.kind === 'body-size'
 
-async function understand<B>(
-  answer: UpstreamAnswer<B>,
-  errorBody: Uint8Array,
-  request: string,
-): Promise<ClassifiedError> {
-  const encoding = answer.header('content-encoding')
-  const plain = await decodeBody(errorBody, encoding, MAX_ERROR_BYTES * 8).catch(() => errorBody)
-  return classifyProviderError({ status: answer.status, body: Buffer.from(plain).toString('utf8'), request })
-}
-
 /** Learns what the endpoint said, reduces once more and sends once more; undefined when that cannot help or did not. */
-async function reduceAndRetry<B>(
+async function reduceAndRetry(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
-  first: Sent<B>,
+  request: OpenedRequest,
+  first: Sent,
   refusal: SizeError,
-): Promise<Sent<B> | undefined> {
+): Promise<Sent | undefined> {
   const { upstream, target, prepared } = first.attempt
   await closeTurn(request, first.attempt, first.answer)
   const { learned, retry } = lessonOf(refusal, {
@@ -247,9 +238,9 @@ async function reduceAndRetry<B>(
 }
 
 /** Nothing is learned where the user named the window. */
-export async function learn<B>(
+export async function learn(
   deps: GatewayDeps,
-  { owner, emit }: OpenedRequest<B>,
+  { owner, emit }: OpenedRequest,
   { target: { model, endpoint = '', window }, prepared }: Attempt,
   limit: LearnedLimit,
   from: LearnedFrom,
@@ -262,17 +253,17 @@ export async function learn<B>(
 }
 
 /** Best effort: a turn that was never answered must not stay open. */
-export const closeTurn = async <B>(
-  { session }: OpenedRequest<B>,
+export const closeTurn = async (
+  { session }: OpenedRequest,
   { prepared }: Attempt,
-  answer?: UpstreamAnswer<B>,
+  answer?: UpstreamAnswer,
 ): Promise<void> => {
   const closing = { turn: prepared.id, refused: true, durable: 'soon' as const, status: answer?.status }
   await session.record(closing).catch(() => undefined)
 }
 
 /** The same request further on, after a hidden step: to the same upstream and with the same care. */
-export async function goOn<B>(deps: GatewayDeps, request: OpenedRequest<B>, upstream: Upstream): Promise<Sent<B>> {
+export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: Upstream): Promise<Sent> {
   const attempt = await fit(deps, request, [upstream])
   const sent = attempt === undefined ? undefined : await deliver(deps, request, attempt, true)
   if (sent !== undefined && sent.refusal === undefined) return sent
@@ -283,3 +274,96 @@ export async function goOn<B>(deps: GatewayDeps, request: OpenedRequest<B>, upst
     { retryable: true },
   )
 }
+
+/** What goes to an upstream of the client's own wire, on the client's path and with its credentials. */
+function outboundOf(
+  request: OpenedRequest,
+  upstream: Upstream,
+  prepared: Pick<ReadyRequest, 'text' | 'load' | 'splices' | 'headers'>,
+): Outbound {
+  const { incoming, mode, hidden } = request
+  const { model } = upstream
+  const untouched = mode === 'observe' || (prepared.text === request.text && model === undefined)
+  // An answer that may have to be rewritten has to come plain.
+  const encodings = hidden === undefined ? readableEncodings(incoming.header('accept-encoding')) : 'identity'
+  const headers: Record<string, string | undefined> = { 'accept-encoding': encodings }
+  if (!untouched && isEncoded(incoming.header('content-encoding'))) headers['content-encoding'] = undefined
+  if (mode === 'apply') Object.assign(headers, mergeHeaders(prepared.headers, incoming.header))
+  return {
+    upstream,
+    path: pathAt(request, upstream),
+    // Untouched requests leave as the bytes that came in, packed or not.
+    body: untouched ? incoming.body : bytesOf(request, prepared, model),
+    headers,
+  }
+}
+
+/** The client's path, asking for the upstream's own model where the path names one. */
+export const pathAt = ({ incoming, route }: OpenedRequest, { model }: Upstream): string =>
+  model === undefined ? incoming.path : withPathModel(incoming.path, route, model)
+
+function bytesOf(
+  { incoming: { body, header }, text: source }: OpenedRequest,
+  { text, load, splices }: Pick<ReadyRequest, 'text' | 'load' | 'splices'>,
+  model: string | undefined,
+): Buffer {
+  if (model !== undefined) return Buffer.from(withModel(text, model))
+  // As many bytes as characters: all of it is ASCII, so that positions in the text are positions in the bytes.
+  const isPlain = body.length === source.length && !isEncoded(header('content-encoding'))
+  if (splices !== undefined && isPlain) return spliceBytes(body, splices)
+  return Buffer.from(text, load.bytes === text.length ? 'latin1' : 'utf8')
+}
+
+/** The same body asking for another model; every other byte stays. A body that names none stays as it is. */
+export function withModel(text: string, model: string): string {
+  const node = member(indexJson(text), 'model')
+  return node === undefined ? text : text.slice(0, node.start) + JSON.stringify(model) + text.slice(node.end)
+}
+
+/** Lists such as `anthropic-beta` grow by our entry; what the client asked for stays in them. */
+export function mergeHeaders(needed: Readonly<Record<string, string>>, own: HeaderReader): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(needed)) {
+    const entries = [...(own(name) ?? '').split(','), ...value.split(',')].map((entry) => entry.trim())
+    headers[name] = [...new Set(entries.filter((entry) => entry !== ''))].join(',')
+  }
+  return headers
+}
+
+/** A summary is never longer. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+/** Sends a request of ours to where the client's goes, on its path and with its credentials, and reads the whole answer. */
+const sideRequest =
+  (request: OpenedRequest, upstream: Upstream): SendToModel =>
+  async ({ body, headers, signal }) => {
+    const { incoming, transport, wire } = request
+    const answer = await transport({
+      aside: true,
+      upstream,
+      path: pathAt(request, upstream),
+      body: Buffer.from(upstream.model === undefined ? body : withModel(body, upstream.model)),
+      headers: {
+        ...(isEncoded(incoming.header('content-encoding')) && { 'content-encoding': undefined }),
+        'accept-encoding': 'identity',
+        ...mergeHeaders(headers, incoming.header),
+      },
+    })
+    if (signal.aborted) {
+      answer.body.discard()
+      throw signal.reason
+    }
+    const bytes = await answer.body.whole(MAX_ANSWER_BYTES)
+    if (bytes === undefined) {
+      answer.body.discard()
+      throw new PlimsollError('upstream', 'The answer to a request for a summary is too long to be one.')
+    }
+    if (answer.status >= 400)
+      throw new PlimsollError('upstream', `The provider answers ${answer.status} to a request for a summary.`)
+    const observer = observeResponse(wire, answer)
+    observer.chunk(bytes)
+    const response = await observer.end()
+    if (response === undefined)
+      throw new PlimsollError('upstream', 'The answer to a request for a summary cannot be read.')
+    return response
+  }

@@ -1,28 +1,28 @@
 import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
+import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import type { Verdict } from '../core/target.ts'
-import type { Framing } from '../formats/framing.ts'
-import { byName } from '../formats/registry.ts'
 import { nextRound } from '../util/yield-now.ts'
-import type { Writable } from '../util/writable.ts'
 import { localAnswer } from './answer.ts'
 import { closeTurn, deliver, fit, goOn, learn, type Attempt, type Sent } from './attempt.ts'
-import { reportHeaders } from './headers.ts'
-import { hiddenTap, hiddenWhole } from './hidden/answers.ts'
+import { toClient } from './headers.ts'
+import { hiddenStream, hiddenWhole } from './hidden/answers.ts'
 import type { HiddenNext } from './hidden/session.ts'
 import { isEncoded, isReadable } from './http/encoding.ts'
 import { linksOf, type GatewayDeps, type OpenedRequest } from './open.ts'
 import { observeResponse } from './read-answer.ts'
-import type { Reply, Rewrite, Tap, Upstream, UpstreamAnswer, When } from './types.ts'
-import { cannotCross, isForeign, obstaclesOf } from './upstream/cross-wire.ts'
+import type { Headers, Reply, Upstream, UpstreamAnswer, When } from './types.ts'
+import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
 
 /** prepare → send → recover an overflow once, or move to the next upstream → pass the answer on while reading along. */
-export async function exchange<B>(deps: GatewayDeps, request: OpenedRequest<B>): Promise<Reply<B>> {
+export async function exchange(deps: GatewayDeps, request: OpenedRequest): Promise<Reply> {
   const startedAt = deps.clock.now()
+  const { route, conversation } = request
+  /** With what keeps the request from an upstream that speaks another wire; nothing, where the wire is the client's. */
   const candidates = request.incoming.upstreams.map((upstream, at) => ({
     upstream,
     at,
-    obstacles: obstaclesFor(request, upstream),
+    obstacles: isForeign(upstream, route) ? obstaclesOf({ upstream, route, conversation }) : [],
   }))
   let refusal: PlimsollError | undefined
   for (let at = 0; at < candidates.length; at++) {
@@ -50,15 +50,6 @@ export async function exchange<B>(deps: GatewayDeps, request: OpenedRequest<B>):
   throw refusal ?? new PlimsollError('upstream', 'No upstream took the request.', { retryable: true })
 }
 
-/** What keeps this request from an upstream that speaks another wire; nothing, where the wire is the client's. */
-function obstaclesFor<B>({ route, conversation }: OpenedRequest<B>, upstream: Upstream): readonly string[] {
-  if (!isForeign(upstream, route)) return []
-  const to = byName.get(upstream.wire)
-  return to === undefined
-    ? [`the unknown API format ${upstream.wire}`]
-    : obstaclesOf({ to, upstream, route, conversation })
-}
-
 const skipped = ({ endpoint, model = '' }: Upstream, reason: string): Verdict => ({
   kind: 'skip',
   target: { model, endpoint },
@@ -68,116 +59,91 @@ const skipped = ({ endpoint, model = '' }: Upstream, reason: string): Verdict =>
   margin: 0,
 })
 
-type Relayed<B> = Extract<Reply<B>, { kind: 'relay' }>
+/** An upstream's answer as its client gets it. */
+export const relayOf = (
+  { status, statusText, headers, body }: UpstreamAnswer,
+  own: Headers,
+  changed: Reply['body'] = body,
+): Reply => ({ status, statusText, headers: toClient(headers, own), body: changed })
 
 /** The answer passes on while it is read along. */
-async function relayed<B>(
-  deps: GatewayDeps,
-  request: OpenedRequest<B>,
-  sent: Sent<B>,
-  startedAt: number,
-): Promise<Reply<B>> {
+async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, startedAt: number): Promise<Reply> {
   const { answer, attempt, errorBody, refusal, recovered } = sent
   const { prepared, upstream } = attempt
-  const { owner, mode, hidden, wire, route, emit } = request
-  const { session, agent } = owner
-  const reply: Writable<Relayed<B>> = {
-    kind: 'relay',
-    from: answer,
-    headers: reportHeaders({
-      session,
-      prepared,
-      mode,
-      recovered,
-      costUsd: deps.ledger.costOf(owner.tenant, session),
-      wire: isForeign(upstream, route) ? upstream.wire : undefined,
-    }),
-    turn: { session, agent, prepared, recovered, upstream },
-  }
+  const { mode, hidden, wire, route, emit } = request
+  const { session, agent, tenant } = request.owner
+  const own = reportHeaders(session, prepared, mode, {
+    recovered,
+    costUsd: deps.ledger.costOf(tenant, session),
+    wire: isForeign(upstream, route) ? upstream.wire : undefined,
+  })
+  const turn = { session, agent, prepared, recovered, upstream }
   const finished = (): void =>
     emit({ type: 'request-forwarded', status: answer.status, durationMs: deps.clock.now() - startedAt })
   if (refusal !== undefined) {
     await closeTurn(request, attempt, answer)
     finished()
-    reply.body = errorBody
-    return reply
+    return { ...relayOf(answer, own, errorBody), turn }
   }
-  if (hidden === undefined) {
-    reply.tap = plainTap(deps, request, sent, finished)
-    return reply
+  let last = Promise.resolve()
+  const settled = (): Promise<void> => last
+  const encoding = answer.header('content-encoding')
+  const isStream = wire.framing.isStream(answer.header('content-type'))
+  // What cannot be unpacked cannot be rewritten either, and passes as it came.
+  if (hidden === undefined || (isStream && !isReadable(encoding))) {
+    const body = readAlong(deps, request, sent, (recorded) => (last = recorded.then(finished)))
+    return { ...relayOf(answer, own, body), settled, turn }
   }
   let current = attempt
   const steps = {
     wire,
     hidden,
-    finished,
     isShared: deps.isShared,
+    settled: (recorded: Promise<void>) => void (last = isStream ? recorded.then(finished) : recorded),
     recorded: (read: () => ModelResponse | undefined, when: When) => recorded(deps, request, current, read, when),
-    async proceed({ conversation, offer }: HiddenNext): Promise<UpstreamAnswer<B>> {
+    async proceed({ conversation, offer }: HiddenNext): Promise<UpstreamAnswer> {
       const links = linksOf(deps, conversation)
       const next = await goOn(deps, { ...request, conversation, links, offer }, upstream)
       current = next.attempt
       return next.answer
     },
   }
-  if (wire.framing.isStream(answer.header('content-type'))) {
-    const encoding = answer.header('content-encoding')
-    // It was asked for plain. What cannot be unpacked cannot be rewritten either, and passes as it came.
-    const isRead = !isEncoded(encoding) || isReadable(encoding)
-    reply.tap = isRead ? hiddenTap(steps) : plainTap(deps, request, sent, finished)
-    if (!isEncoded(encoding) || !isRead) return reply
-    reply.headers = { ...reply.headers, ...PLAIN }
-    reply.from = answer.rewritten(unchanged(wire.framing))
-    return reply
+  const body = isStream ? hiddenStream(steps, answer) : await hiddenWhole(steps, answer)
+  if (!isStream) last = last.then(finished)
+  // The body that was read is plain, whatever encoding the upstream chose, and its length is its own.
+  const plain = {
+    'content-encoding': isEncoded(encoding) || !isStream ? 'identity' : undefined,
+    'content-length': undefined,
   }
-  const { bytes, settled } = await hiddenWhole(steps, answer)
-  reply.settled = settled.then(finished)
-  if (bytes === undefined) return reply
-  reply.headers = { ...reply.headers, ...PLAIN }
-  reply.body = bytes
-  return reply
+  return { ...relayOf(answer, body === undefined ? own : { ...own, ...plain }, body), settled, turn }
 }
 
-/** The same bytes unpacked. */
-const unchanged = ({ contentType }: Framing): Rewrite => ({
-  contentType,
-  chunk: (bytes) => bytes,
-  end: () => new Uint8Array(),
-})
-
-/** Whatever encoding the upstream chose, the body that we read is plain. */
-const PLAIN = { 'content-encoding': 'identity' }
-
-function plainTap<B>(
+/** The bytes as they came, while they are read. */
+async function* readAlong(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
-  { answer, attempt }: Sent<B>,
-  finished: () => void,
-): Tap<B> {
-  const contentEncoding = answer.header('content-encoding')
-  const isPacked = isEncoded(contentEncoding)
-  const contentType = answer.header('content-type') ?? ''
-  const observer = observeResponse(request.wire, { contentType, contentEncoding })
-  return {
-    chunk(bytes) {
+  request: OpenedRequest,
+  { answer, attempt }: Sent,
+  settled: (recorded: Promise<void>) => void,
+): AsyncGenerator<Uint8Array> {
+  const observer = observeResponse(request.wire, answer)
+  try {
+    for await (const bytes of answer.body) {
       observer.chunk(bytes)
-      return bytes
-    },
-    async end() {
-      // Unpacking takes its time, and the next request may name this answer as soon as it is out.
-      const unpacked = isPacked ? observer.end() : undefined
-      if (unpacked !== undefined) await unpacked
-      const settled = recorded(deps, request, attempt, () => unpacked ?? observer.end(), 'behind').then(finished)
-      if (deps.isShared) await settled
-      return { settled }
-    },
+      yield bytes
+    }
+  } finally {
+    // Unpacking takes its time, and the next request may name this answer as soon as it is out.
+    const unpacked = isEncoded(answer.header('content-encoding')) ? await observer.end() : undefined
+    const done = recorded(deps, request, attempt, () => unpacked ?? observer.end(), 'behind')
+    settled(done)
+    if (deps.isShared) await done
   }
 }
 
 /** @param read what the answer says, worked out when it is recorded. */
-async function recorded<B>(
+async function recorded(
   deps: GatewayDeps,
-  request: OpenedRequest<B>,
+  request: OpenedRequest,
   attempt: Attempt,
   read: () => ModelResponse | undefined | Promise<ModelResponse | undefined>,
   when: When,
@@ -190,8 +156,14 @@ async function recorded<B>(
     const turn = { turn: attempt.prepared.id, durable: 'soon' as const, answer }
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([request.session.record(turn), answered(deps, request, answer)])
-    if (truncatedTo === undefined) await noteAccepted(deps, request, attempt, answer)
-    else if (request.mode === 'apply') await learn(deps, request, attempt, { window: truncatedTo }, 'silent-truncation')
+    const { target, prepared } = attempt
+    if (truncatedTo !== undefined) {
+      if (request.mode === 'apply') await learn(deps, request, attempt, { window: truncatedTo }, 'silent-truncation')
+    } else if (answer !== undefined && answer.stop !== 'error') {
+      // What an endpoint took once is never above its window.
+      const at = { tenant: request.owner.tenant, endpoint: target.endpoint ?? '', model: target.model }
+      await deps.learned.accepted(at, { bytes: prepared.load.bytes, tokens: answer.usage?.input })
+    }
   } catch (error) {
     request.emit({ type: 'warning', topic: 'record', message: (error as Error).message })
     request.visit?.failed()
@@ -199,9 +171,9 @@ async function recorded<B>(
 }
 
 /** The conversation goes on from this answer; undefined when nothing could be made of it. */
-async function answered<B>(
+async function answered(
   { responses }: GatewayDeps,
-  { visit, wire, owner, held }: OpenedRequest<B>,
+  { visit, wire, owner, held }: OpenedRequest,
   response: ModelResponse | undefined,
 ): Promise<void> {
   if (response === undefined) return visit?.failed()
@@ -213,19 +185,8 @@ async function answered<B>(
   await held?.answered(id, response)
 }
 
-/** What an endpoint took once is never above its window. */
-async function noteAccepted<B>(
-  { learned }: GatewayDeps,
-  { owner: { tenant } }: OpenedRequest<B>,
-  { target: { endpoint = '', model }, prepared }: Attempt,
-  response: ModelResponse | undefined,
-): Promise<void> {
-  if (response === undefined || response.stop === 'error') return
-  await learned.accepted({ tenant, endpoint, model }, { bytes: prepared.load.bytes, tokens: response.usage?.input })
-}
-
 /** The policy says stop: the client's SDK gets a complete answer that says why. */
-function halted<B>(deps: GatewayDeps, request: OpenedRequest<B>, { prepared, target, upstream }: Attempt): Reply<B> {
+function halted(deps: GatewayDeps, request: OpenedRequest, { prepared, target, upstream }: Attempt): Reply {
   const { verdict } = prepared
   // SDKs wait and ask again; what calls under way do not need comes back when they are settled.
   if (verdict.retryable === true) {
@@ -237,9 +198,9 @@ function halted<B>(deps: GatewayDeps, request: OpenedRequest<B>, { prepared, tar
   const { owner, mode, route, conversation } = request
   const { tenant, session, agent } = owner
   const costUsd = deps.ledger.costOf(tenant, session)
+  request.visit?.failed()
   return {
-    kind: 'answer',
-    answer: localAnswer(
+    ...localAnswer(
       request.wire,
       {
         text: `Plimsoll stopped this run before the model was called: ${verdict.reason}.`,
@@ -248,8 +209,52 @@ function halted<B>(deps: GatewayDeps, request: OpenedRequest<B>, { prepared, tar
         nowSeconds: Math.floor(deps.clock.now() / 1000),
         stream: route.stream ?? (conversation.settings.stream ? 'events' : false),
       },
-      reportHeaders({ session, prepared, mode, recovered: false, costUsd }),
+      reportHeaders(session, prepared, mode, { recovered: false, costUsd }),
     ),
     turn: { session, agent, prepared, recovered: false, upstream },
   }
+}
+
+interface AnswerFacts {
+  readonly recovered: boolean
+  /** US dollars that the session has cost before this request, where prices are known. */
+  readonly costUsd?: number
+  /** The wire that answered, where it is not the client's. */
+  readonly wire?: string
+}
+
+/** What every managed answer says about itself. Header values hold no content. */
+function reportHeaders(
+  session: string,
+  prepared: PreparedTurn,
+  mode: OpenedRequest['mode'],
+  { recovered, costUsd, wire }: AnswerFacts,
+): Record<string, string> {
+  const { load, limit, verdict, epoch, report } = prepared
+  const headers: Record<string, string> = {
+    'x-plimsoll-session': encodeURIComponent(session),
+    'x-plimsoll-load': String(Math.ceil(load.count.high)),
+    'x-plimsoll-limit': String(limit.tokens),
+    'x-plimsoll-verdict': verdict.kind,
+    'x-plimsoll-saved': String(Math.max(0, Math.round(report.loadOriginal - report.loadAfter))),
+  }
+  if (epoch !== undefined) headers['x-plimsoll-epoch'] = epoch
+  if (costUsd !== undefined) headers['x-plimsoll-cost'] = costUsd.toFixed(6)
+  if (wire !== undefined) headers['x-plimsoll-wire'] = wire
+  if (recovered) headers['x-plimsoll-recovered'] = 'overflow'
+  if (mode === 'observe') {
+    headers['x-plimsoll-mode'] = 'observe'
+    headers['x-plimsoll-would'] = wouldDo(prepared)
+  }
+  return headers
+}
+
+function wouldDo({ report, verdict }: PreparedTurn): string {
+  const deeds = [
+    ...(verdict.kind === 'halt' || verdict.kind === 'final' ? [verdict.kind] : []),
+    ...(report.newEpoch === undefined ? [] : ['epoch']),
+    ...(report.shortened.length === 0 ? [] : ['shorten']),
+    ...(report.untouched ? [] : ['rewrite']),
+  ]
+  return deeds.length === 0 ? 'nothing' : deeds.join(', ')
 }

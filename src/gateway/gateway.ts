@@ -1,22 +1,31 @@
-import { isPlimsollError } from '../core/errors.ts'
+import { isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { modelName } from '../core/model-name.ts'
 import { errorAnswer } from './answer.ts'
-import type { IncomingRequest, Reply, Transport } from './types.ts'
+import type { IncomingRequest, Reply, Transport, Upstream } from './types.ts'
+import { isEncoded } from './http/encoding.ts'
 import { POLICY_HEADER } from './headers.ts'
 import type { HeaderReader } from './identity.ts'
-import { exchange } from './exchange.ts'
-import { clientOf, maxBodyBytesOf, open, linksOf, type GatewayDeps, type GatewayParts } from './open.ts'
+import { exchange, relayOf } from './exchange.ts'
+import {
+  clientOf,
+  maxBodyBytesOf,
+  open,
+  linksOf,
+  type GatewayDeps,
+  type GatewayParts,
+  type OpenedRequest,
+} from './open.ts'
 import { routeOf, type Route } from '../formats/endpoints.ts'
 import type { LearnedLimit } from '../core/target.ts'
-import { wireOf } from '../formats/registry.ts'
+import { wireOf, type Wire } from '../formats/registry.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
-import { answerCount } from './count-tokens.ts'
 import { withHiddenSteps } from './hidden/session.ts'
-import { ownUpstream } from './upstream/upstreams.ts'
+import { pathAt, withModel } from './attempt.ts'
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
   routeOf(method: string, path: string): Route | undefined
-  handle<B>(request: IncomingRequest, transport: Transport<B>): Promise<Reply<B>>
+  handle(request: IncomingRequest, transport: Transport): Promise<Reply>
   /** Whose content a request with these credentials is. */
   tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
@@ -38,15 +47,13 @@ export function createGateway(parts: GatewayParts): Gateway {
   }
 }
 
-async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport: Transport<B>): Promise<Reply<B>> {
+async function handle(deps: GatewayDeps, incoming: IncomingRequest, transport: Transport): Promise<Reply> {
   const route = routeOf(incoming.method, incoming.path)
   if (route === undefined || incoming.header(POLICY_HEADER) === 'off') return unread(incoming, transport)
   let wasSent = false
-  const watched: typeof transport = {
-    send(outbound) {
-      wasSent ||= outbound.aside !== true
-      return transport.send(outbound)
-    },
+  const watched: Transport = (outbound) => {
+    wasSent ||= outbound.aside !== true
+    return transport(outbound)
   }
   try {
     const opened = await open(deps, incoming, route, watched)
@@ -54,7 +61,7 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
     try {
       const request = await withHiddenSteps(deps.hidden, opened, (one) => linksOf(deps, one))
       const reply = route.action === 'count' ? await answerCount(request) : await exchange(deps, request)
-      if (reply.kind === 'answer' || reply.from.status >= 400) visit?.failed()
+      if (reply.status >= 400) visit?.failed()
       return reply
     } catch (error) {
       // A conversation that was entered is left again, whatever becomes of the request.
@@ -65,7 +72,7 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
     // What is no request of this wire is the provider's to refuse, in its own words.
     if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(incoming, transport, BYPASSED)
     if (!wasSent && isOurTrouble(error)) return bypass(deps, incoming, transport, error)
-    if (isPlimsollError(error)) return { kind: 'answer', answer: errorAnswer(wireOf(route.wire), error) }
+    if (isPlimsollError(error)) return errorAnswer(wireOf(route.wire), error)
     throw error
   }
 }
@@ -74,13 +81,13 @@ async function handle<B>(deps: GatewayDeps, incoming: IncomingRequest, transport
 const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
 
 /** Sends the bytes on as they came and does not look at the answer. */
-async function unread<B>(
+async function unread(
   { method, path, body, upstreams }: IncomingRequest,
-  transport: Transport<B>,
+  transport: Transport,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Reply<B>> {
+): Promise<Reply> {
   const upstream = ownUpstream(upstreams, routeOf(method, path)?.wire)
-  return { kind: 'relay', from: await transport.send({ upstream, path, body, headers: {} }), headers }
+  return relayOf(await transport({ upstream, path, body, headers: {} }), headers)
 }
 
 /** Errors that say nothing about the request: a store that is away, a defect of ours. */
@@ -91,13 +98,66 @@ const isOurTrouble = (error: unknown): boolean =>
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
 /** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
-function bypass<B>(
+function bypass(
   { emit, clock }: GatewayDeps,
   incoming: IncomingRequest,
-  transport: Transport<B>,
+  transport: Transport,
   error: unknown,
-): Promise<Reply<B>> {
+): Promise<Reply> {
   const cause = (error as Error).message
   emit({ type: 'degraded', what: 'gateway', cause, at: clock.now(), tenant: '', session: '' })
   return unread(incoming, transport, BYPASSED)
+}
+
+/** Statuses by which a server says that it has no such route. */
+const NO_SUCH_ROUTE = new Set([404, 405, 501])
+
+/**
+ * How many tokens a request would have if it were sent through here: what stands for it is applied and the provider counts the
+ * result; where the provider cannot count, our meter does. A question decides nothing and leaves no trace.
+ */
+async function answerCount(request: OpenedRequest): Promise<Reply> {
+  const { incoming, route, wire, text, conversation, links, mode, settings, offer: tools } = request
+  const [upstream] = incoming.upstreams
+  if (upstream === undefined) throw new PlimsollError('not-found', 'No upstream is configured for this route.')
+  const model = modelName(upstream.model ?? route.model ?? conversation.settings.model ?? 'unknown')
+  const target = { model, endpoint: upstream.endpoint, window: upstream.window ?? settings.window }
+  const { codec } = wire
+  const view = await request.session.standingRead({ codec, text, conversation, links, tools, targets: [target] })
+  const tokens = Math.ceil(view.load.count.tokens)
+  if (upstream.wire !== undefined && upstream.wire !== route.wire) return counted(wire, tokens)
+  const shown = mode === 'observe' ? text : view.text
+  const untouched = shown === text && upstream.model === undefined
+  const given = await request.transport({
+    upstream: ownUpstream([upstream], route.wire),
+    path: pathAt(request, upstream),
+    body: untouched
+      ? incoming.body
+      : Buffer.from(upstream.model === undefined ? shown : withModel(shown, upstream.model)),
+    headers: !untouched && isEncoded(incoming.header('content-encoding')) ? { 'content-encoding': undefined } : {},
+  })
+  if (NO_SUCH_ROUTE.has(given.status)) {
+    given.body.discard()
+    return counted(wire, tokens)
+  }
+  return relayOf(given, { 'x-plimsoll-counted': 'upstream' })
+}
+
+const counted = ({ routes }: Wire, tokens: number): Reply => ({
+  status: 200,
+  headers: { 'content-type': 'application/json', 'x-plimsoll-counted': 'meter' },
+  body: JSON.stringify(routes.counted(tokens)),
+})
+
+/**
+ * The first upstream that takes the client's bytes as they are.
+ * @throws PlimsollError `unsupported` when all of them speak another wire.
+ */
+export function ownUpstream<P extends Upstream>(upstreams: readonly P[], wire: string | undefined): P {
+  const own = upstreams.find((upstream) => upstream.wire === undefined || upstream.wire === wire)
+  if (own !== undefined) return own
+  throw new PlimsollError(
+    'unsupported',
+    'Every upstream of this route uses another API format; only model calls can be converted.',
+  )
 }

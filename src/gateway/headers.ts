@@ -1,4 +1,4 @@
-import type { PreparedTurn } from '../engine/prepare/prepare.ts'
+import type { Headers } from './types.ts'
 
 /** `off`: not looked at. `observe`: reported and left alone. A name: that policy. */
 export const POLICY_HEADER = 'x-plimsoll-policy'
@@ -20,21 +20,33 @@ const HOP_BY_HOP = new Set([
 ])
 
 /** Names that a `Connection` header says are for this connection only. */
-export function namedIn(connection: string | readonly string[] | null | undefined): ReadonlySet<string> {
-  if (connection === undefined || connection === null || connection === 'keep-alive') return NO_NAMES
-  return new Set(
-    String(connection)
-      .toLowerCase()
-      .split(',')
-      .map((name) => name.trim()),
-  )
+const namedIn = ({ connection = '' }: Headers): readonly string[] =>
+  String(connection)
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+
+/** A client's headers as they go to the upstream, with changes. What is addressed to us, or to this connection, stays here. */
+export function toUpstream(
+  own: Headers,
+  changes: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const out: Record<string, string> = {}
+  const connection = namedIn(own)
+  for (const [name, value] of Object.entries(own)) {
+    if (value === undefined || HOP_BY_HOP.has(name) || name.startsWith('x-plimsoll-') || connection.includes(name))
+      continue
+    out[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return changed(out, changes)
 }
 
-const NO_NAMES: ReadonlySet<string> = new Set()
-
-/** Whether a client's header goes to the upstream. What is addressed to us, or to this connection, stays here. */
-export const goesUpstream = (name: string, connection: ReadonlySet<string>): boolean =>
-  !HOP_BY_HOP.has(name) && !name.startsWith('x-plimsoll-') && !connection.has(name)
+/** Undefined takes a header out. */
+function changed<H extends Record<string, unknown>>(headers: H, changes: Headers): H {
+  Object.assign(headers, changes)
+  for (const [name, value] of Object.entries(changes)) if (value === undefined) delete headers[name]
+  return headers
+}
 
 const CONNECTION_ONLY = new Set([
   'connection',
@@ -49,55 +61,13 @@ const CONNECTION_ONLY = new Set([
 const isAboutOrigins = (name: string): boolean =>
   name.startsWith('access-control-') || name === 'timing-allow-origin' || name === 'cross-origin-resource-policy'
 
-/** Whether an upstream's header goes to the client. It cannot speak in our name. */
-export const goesToClient = (name: string, connection: ReadonlySet<string>): boolean =>
-  !CONNECTION_ONLY.has(name) && !name.startsWith('x-plimsoll-') && !isAboutOrigins(name) && !connection.has(name)
-
-interface ReportFacts {
-  readonly session: string
-  readonly prepared: PreparedTurn
-  readonly mode: 'apply' | 'observe'
-  readonly recovered: boolean
-  /** US dollars that the session has cost before this request, where prices are known. */
-  readonly costUsd?: number | undefined
-  /** The wire that answered, where it is not the client's. */
-  readonly wire?: string | undefined
-}
-
-/** What every managed answer says about itself. Header values hold no content. */
-export function reportHeaders({
-  session,
-  prepared,
-  mode,
-  recovered,
-  costUsd,
-  wire,
-}: ReportFacts): Record<string, string> {
-  const { load, limit, verdict, epoch, report } = prepared
-  const headers: Record<string, string> = {
-    'x-plimsoll-session': encodeURIComponent(session),
-    'x-plimsoll-load': String(Math.ceil(load.count.high)),
-    'x-plimsoll-limit': String(limit.tokens),
-    'x-plimsoll-verdict': verdict.kind,
-    'x-plimsoll-saved': String(Math.max(0, Math.round(report.loadOriginal - report.loadAfter))),
+/** An upstream's headers as they go to the client, with ours. It cannot speak in our name. */
+export function toClient(headers: Headers, own: Headers = {}): Record<string, string | readonly string[]> {
+  const out: Record<string, string | readonly string[]> = {}
+  const connection = namedIn(headers)
+  for (const [name, value] of Object.entries(headers)) {
+    const isOurs = CONNECTION_ONLY.has(name) || name.startsWith('x-plimsoll-') || connection.includes(name)
+    if (value !== undefined && !isOurs && !isAboutOrigins(name)) out[name] = value
   }
-  if (epoch !== undefined) headers['x-plimsoll-epoch'] = epoch
-  if (costUsd !== undefined) headers['x-plimsoll-cost'] = costUsd.toFixed(6)
-  if (wire !== undefined) headers['x-plimsoll-wire'] = wire
-  if (recovered) headers['x-plimsoll-recovered'] = 'overflow'
-  if (mode === 'observe') {
-    headers['x-plimsoll-mode'] = 'observe'
-    headers['x-plimsoll-would'] = wouldDo(prepared)
-  }
-  return headers
-}
-
-function wouldDo({ report, verdict }: PreparedTurn): string {
-  const deeds = [
-    ...(verdict.kind === 'halt' || verdict.kind === 'final' ? [verdict.kind] : []),
-    ...(report.newEpoch === undefined ? [] : ['epoch']),
-    ...(report.shortened.length === 0 ? [] : ['shorten']),
-    ...(report.untouched ? [] : ['rewrite']),
-  ]
-  return deeds.length === 0 ? 'nothing' : deeds.join(', ')
+  return changed(out, own)
 }

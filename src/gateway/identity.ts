@@ -16,14 +16,14 @@ const AGENT_HEADER = 'x-plimsoll-agent'
 /** Longer names are hashed: a name is a key in a store, not a document. */
 const MAX_NAME = 200
 
-/** Whoever sends no credential: agents of a local model. */
+/** Requests without a credential: agents of a local model. */
 export const NOBODY = 'local'
 
 /** What is only observed is kept apart under this, so that nothing of it can ever be applied. */
 export const OBSERVED = 'observed-'
 
 /**
- * Whose content a request is. `credential`: one tenant per credential. `one`: everybody who gets in, for a proxy of one person or team
+ * Whose content a request is. `credential`: one tenant per credential. `one`: all requests together, for a proxy of one person or team
  * whose tokens are renewed. `header:<name>`: what that header says, for a proxy that only a trusted gateway can reach.
  */
 export type TenantRule = string
@@ -38,8 +38,8 @@ const OTHER_CREDENTIAL_HEADERS = [
 const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api-key', 'access_token']
 
 /**
- * The tenant is a keyed hash of what the client authenticates with: stable, and useless to whoever reads it in a log. All of it counts,
- * since nobody here knows which credential the upstream looks at.
+ * The tenant is a keyed hash of what the client authenticates with: stable, and useless to a reader of a log. All of it counts,
+ * since it is not known which credential the upstream looks at.
  */
 export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', rule: TenantRule = 'credential'): string {
   if (rule === 'one') return NOBODY
@@ -99,16 +99,20 @@ interface SpeakerClues {
  */
 export async function speakerOf(clues: SpeakerClues): Promise<Speaker | UntoldSpeaker> {
   const { header, hash, fields } = clues
-  const own = given(header, SESSION_HEADER)
+  // An empty header names no session.
+  const own = header(SESSION_HEADER) || undefined
   const named = own ?? clientSession(header, fields)
-  const { previous_response_id: previous } = fields
-  const continued =
-    typeof previous === 'string' && previous !== '' ? await continuedBy(clues, previous) : conversationIn(fields)
+  const { previous_response_id: previous, conversation } = fields
+  // A history that the provider holds has one speaker, whatever its newest items begin with: what the request continues tells which.
+  let continued: Partial<Speaker> | undefined
+  if (typeof previous === 'string' && previous !== '')
+    continued = (await clues.ownerOfResponse(previous)) ?? { session: `response-${previous}` }
+  else if (nameIn(conversation) !== undefined) continued = { agent: 'main' }
   const speaker = (session: string, agent: string): Speaker => ({
     session: bounded(session, hash),
     agent: bounded(agent, hash),
   })
-  const agent = given(header, AGENT_HEADER) ?? continued?.agent
+  const agent = (header(AGENT_HEADER) || undefined) ?? continued?.agent
   const session = named ?? continued?.session
   if (session === undefined) {
     const base = sessionBase(beginningOf(clues.items, hash))
@@ -118,12 +122,6 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker | UntoldSp
   const base = agentBase(beginningOf(clues.items, hash))
   const found = speaker(session, base)
   return { scope: found.session, base, names: 'agent', speaker: found }
-}
-
-/** An empty header names nobody. */
-function given(header: HeaderReader, name: string): string | undefined {
-  const value = header(name)
-  return value === '' ? undefined : value
 }
 
 /** NUL and lone surrogates do not survive every database, nor a header. */
@@ -149,45 +147,31 @@ function clientSession(header: HeaderReader, fields: SpeakerClues['fields']): st
   if (match !== null) return `claude-code-${match[1]}`
   for (const name of SESSION_HEADERS) {
     const value = header(name)
-    if (value !== undefined && value !== '') return `${name}-${value}`
+    if (value) return `${name}-${value}`
   }
-  const { conversation } = fields
-  if (isRecord(conversation) && typeof conversation['id'] === 'string') return `conversation-${conversation['id']}`
-  for (const key of ['prompt_cache_key', 'conversation', 'session_id']) {
-    const value = fields[key]
-    if (typeof value === 'string' && value !== '') return `${key}-${value}`
+  for (const key of isRecord(fields['conversation']) ? ['conversation', ...NAMES] : NAMES) {
+    const value = nameIn(fields[key])
+    if (value !== undefined) return `${key}-${value}`
   }
   return undefined
 }
 
-/** A history that the provider holds has one speaker, whatever its newest items begin with: the response or conversation that the request continues tells who. */
-const continuedBy = async ({ ownerOfResponse }: SpeakerClues, previous: string): Promise<Partial<Speaker>> =>
-  (await ownerOfResponse(previous)) ?? { session: `response-${previous}` }
+const NAMES = ['prompt_cache_key', 'conversation', 'session_id']
 
-function conversationIn({ conversation }: SpeakerClues['fields']): Partial<Speaker> | undefined {
-  const id = isRecord(conversation) ? conversation['id'] : conversation
-  return typeof id === 'string' && id !== '' ? { agent: 'main' } : undefined
+/** A name as clients write it: as text, or as an object with an id. */
+function nameIn(value: unknown): string | undefined {
+  const name = isRecord(value) ? value['id'] : value
+  return typeof name === 'string' && name !== '' ? name : undefined
 }
 
 /** Identity of the first thing that a person said: reminders that the client injects do not count. */
 function beginningOf(items: readonly Item[], hash: Hash): string {
-  const named = (identity: string): string => hash(identity).slice(0, 16)
   for (const item of items) {
-    if (item.kind !== 'user' && item.kind !== 'media') continue
-    let known = beginnings.get(item)
-    if (known === undefined) {
-      const identity = identityOf(item, hash, CLAUDE_CODE)
-      known = identity === undefined ? NOBODY_SAID : named(identity)
-      beginnings.set(item, known)
-    }
-    if (known !== NOBODY_SAID) return known
+    const identity = item.kind === 'user' || item.kind === 'media' ? identityOf(item, hash, CLAUDE_CODE) : undefined
+    if (identity !== undefined) return hash(identity).slice(0, 16)
   }
-  return named('')
+  return hash('').slice(0, 16)
 }
-
-/** The same item begins every request of a conversation. */
-const beginnings = new WeakMap<Item, string>()
-const NOBODY_SAID = ''
 
 /** What a conversation is kept under: where its name is looked for, and the name of the first that begins like it. */
 export interface Kin {

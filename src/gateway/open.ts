@@ -1,4 +1,4 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import { isUtf8 } from 'node:buffer'
 import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
@@ -19,7 +19,7 @@ import type { Conversations, Visit } from './conversations.ts'
 import { POLICY_HEADER } from './headers.ts'
 import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
 import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
-import type { StepOwner } from './hidden/steps.ts'
+import type { StepOwner } from './hidden/session.ts'
 import { decodeBody, isEncoded } from './http/encoding.ts'
 import {
   OBSERVED,
@@ -82,9 +82,9 @@ export const clientOf = async (
 ): Promise<string> => tenantOf(await deps.secret(), header, path, deps.settings().tenants ?? tenants)
 
 /** A request that was read: the one value that the rest of its way takes, the engine included. */
-export interface OpenedRequest<B> {
+export interface OpenedRequest {
   readonly incoming: IncomingRequest
-  readonly transport: Transport<B>
+  readonly transport: Transport
   readonly route: Route
   readonly wire: Wire
   /** The body as the client wrote it, unpacked. */
@@ -108,23 +108,30 @@ export interface OpenedRequest<B> {
 }
 
 /** Reads a request and enters its conversation. */
-export async function open<B>(
+export async function open(
   deps: GatewayDeps,
   incoming: IncomingRequest,
   route: Route,
-  transport: Transport<B>,
-): Promise<OpenedRequest<B>> {
+  transport: Transport,
+): Promise<OpenedRequest> {
   const settings = deps.settings()
   const wire = wireOf(route.wire)
   const encoding = incoming.header('content-encoding')
   const { body } = incoming
-  const text = utf8(isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body)
+  const bytes = isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body
+  if (!isUtf8(bytes)) throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   const asked = incoming.header(POLICY_HEADER)
   const mode = asked === 'observe' || (settings.observe === true && asked === undefined) ? 'observe' : 'apply'
   const client = await clientOf(deps, incoming)
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const conversation = deps.bodies.decode(tenant, wire.codec, text)
-  const links = await chained(deps, conversation)
+  // Of a long history a part at a time, so that other requests get their turn: the chain remembers how far it came.
+  for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
+    linksOf(deps, { ...conversation, items: conversation.items.slice(0, to) })
+    await nextRound()
+  }
+  const links = linksOf(deps, conversation)
   const isQuestion = route.action === 'count'
   const found = await speakerOf({
     header: incoming.header,
@@ -159,7 +166,10 @@ export async function open<B>(
     mode,
     settings,
     visit,
-    held: mode === 'observe' ? undefined : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
+    held:
+      mode === 'observe' || wire.codec.held === undefined
+        ? undefined
+        : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
     emit: (event) => deps.emit({ ...event, ...owner, at: deps.clock.now() }),
   }
 }
@@ -175,20 +185,3 @@ export const linksOf = ({ chain }: Pick<GatewayDeps, 'chain'>, conversation: Con
 
 /** Items that are hashed at once. */
 const CHAIN_STEP = 4_000
-
-/** The same; of a long history a part at a time, so that others get their turn: the chain remembers how far it came. */
-async function chained(deps: GatewayDeps, conversation: Conversation): Promise<readonly Link[]> {
-  for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
-    linksOf(deps, { ...conversation, items: conversation.items.slice(0, to) })
-    await nextRound()
-  }
-  return linksOf(deps, conversation)
-}
-
-/** Most bodies are plain ASCII, and a check and a copy cost a tenth of decoding. */
-function utf8(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (isAscii(buffer)) return buffer.toString('latin1')
-  if (isUtf8(buffer)) return buffer.toString('utf8')
-  throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
-}

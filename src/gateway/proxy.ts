@@ -4,14 +4,15 @@ import { PlimsollError } from '../core/errors.ts'
 import { isLoopback, needsToken } from './access.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
 import type { Control } from './operate/control.ts'
-import { createDispatcher, type ConnectionOptions } from './upstream/upstream-call.ts'
+import { createDispatcher, type ConnectionOptions } from './http/upstreams.ts'
 import type { Gateway } from './gateway.ts'
 import { type ProxyLine, refuseUpgrade, serve, type ServeDeps } from './http/serve.ts'
 import type { Sidecar } from './operate/sidecar.ts'
+import type { Writable } from '../util/writable.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { fieldsOf, PROXY, type OptionsOf, type Upstreams } from '../settings/settings.ts'
 import { any, code, driver, group, type Schema } from '../settings/values.ts'
-import { upstreamTable } from './upstream/upstreams.ts'
+import { upstreamTable } from './http/upstreams.ts'
 
 export type { ProxyLine } from './http/serve.ts'
 
@@ -58,34 +59,17 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const { port = 4141, host = '127.0.0.1', requestTimeoutMs = 120_000 } = options
   needsToken(host, options.token)
   const working = new Set<Promise<void>>()
-  let [table, draining] = [upstreamTable(options.upstreams), false]
-  let dispatcher = createDispatcher(options)
-  const {
-    token,
-    operatorToken,
-    control,
-    dashboard,
-    sidecar,
-    onRequest,
-    allowedHosts = [],
-    allowedOrigins = [],
-  } = options
-  const deps: ServeDeps = {
+  const { token, operatorToken, control, sidecar, onRequest, allowedHosts = [], allowedOrigins = [] } = options
+  const deps: Writable<ServeDeps> = {
     gateway,
     origins: { isLocal: isLoopback(host), allowedHosts, allowedOrigins },
-    get dispatcher() {
-      return dispatcher
-    },
-    get table() {
-      return table
-    },
-    get draining() {
-      return draining
-    },
+    dispatcher: createDispatcher(options),
+    table: upstreamTable(options.upstreams),
+    draining: false,
     token,
     operatorToken,
     control,
-    dashboard: control === undefined ? undefined : dashboard,
+    dashboard: control === undefined ? undefined : options.dashboard,
     sidecar,
     onRequest,
   }
@@ -105,12 +89,12 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const { port: bound } = server.address() as AddressInfo
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
-    draining = true
-    options.control?.close()
+    deps.draining = true
+    control?.close()
     const cut = await drain(options.drainMs ?? 30_000)
     // Answers may be out that are not recorded yet.
     await Promise.all(working)
-    await dispatcher.close()
+    await deps.dispatcher.close()
     if (cut > 0) {
       throw new PlimsollError('timeout', `${cut} request(s) took longer than the drain time and were cancelled.`, {
         advice: 'Raise drainMs if answers may take longer.',
@@ -121,9 +105,9 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     reload({ upstreams, ...connection }) {
-      table = upstreamTable(upstreams)
-      const before = dispatcher
-      dispatcher = createDispatcher(connection)
+      deps.table = upstreamTable(upstreams)
+      const before = deps.dispatcher
+      deps.dispatcher = createDispatcher(connection)
       // Ends when its requests have.
       void before.close()
     },
@@ -157,29 +141,7 @@ const SWEEP_MS = 25
  * so; it resolves when every connection is closed, with the number of those that had to be cut off. Called before the server listens.
  */
 export function drainable(server: Server): (drainMs: number) => Promise<number> {
-  const busy = busyConnections(server)
-  return async (drainMs) => {
-    let cut = 0
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
-    const closeIdle = (): void => {
-      for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
-    }
-    closeIdle()
-    const sweep = setInterval(closeIdle, SWEEP_MS)
-    const timer = setTimeout(() => {
-      cut = [...busy.values()].filter((answers) => answers > 0).length
-      server.closeAllConnections()
-    }, drainMs)
-    await closed
-    clearInterval(sweep)
-    clearTimeout(timer)
-    return cut
-  }
-}
-
-/** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
-function busyConnections(server: Server): ReadonlyMap<Socket, number> {
+  /** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
   const busy = new Map<Socket, number>()
   server.on('connection', (socket: Socket) => {
     busy.set(socket, 0)
@@ -192,5 +154,20 @@ function busyConnections(server: Server): ReadonlyMap<Socket, number> {
     count(1)
     response.once('close', () => count(-1))
   })
-  return busy
+  return async (drainMs) => {
+    let cut = 0
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
+    const sweep = setInterval(() => {
+      for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
+    }, SWEEP_MS)
+    const timer = setTimeout(() => {
+      cut = [...busy.values()].filter((answers) => answers > 0).length
+      server.closeAllConnections()
+    }, drainMs)
+    await closed
+    clearInterval(sweep)
+    clearTimeout(timer)
+    return cut
+  }
 }

@@ -1,6 +1,7 @@
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
-import type { Answer } from './answer.ts'
-import type { HeaderReader, TenantRule } from './identity.ts'
+import type { HeaderReader } from '../formats/endpoints.ts'
+import type { TenantRule } from './identity.ts'
+import type { AnswerBody } from './read-answer.ts'
 
 /** One upstream that a request may go to. Only those of the configuration exist. */
 export interface Upstream {
@@ -41,84 +42,37 @@ export interface Outbound {
   readonly foreign?: true
 }
 
-/** An upstream's answer whose body has not been read. `B` is the shell's own kind of stream. */
-export interface UpstreamAnswer<B> {
+/** How a shell reaches upstreams. Rejects when there is no answer: refused, reset, timed out, aborted by the client. */
+export type Transport = (request: Outbound) => Promise<UpstreamAnswer>
+
+/** By lower-case name; several of one name as a list. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** An upstream's answer whose body has not been read. */
+export interface UpstreamAnswer {
   readonly status: number
+  readonly statusText?: string
+  readonly headers: Headers
   readonly header: HeaderReader
-  /** What follows on `taken`. */
-  readonly body: B
-  /** Pieces that `peek` has read; they come before `body`. */
-  readonly taken: readonly Uint8Array[]
-  /** Reads the next piece. It stays part of the answer. `late` when none came in time, and nothing is lost. */
-  peek(waitMs: number): Promise<Uint8Array | 'end' | 'late'>
-  /** Lets the connection go. */
-  discard(): void
-  /** The same answer with its bytes rewritten on the way. They come unpacked. */
-  rewritten(rewrite: Rewrite): UpstreamAnswer<B>
+  readonly body: AnswerBody
 }
 
-/** The whole answer as it travelled; undefined when it is longer than `limit`, and then all of it can still be passed on. */
-export async function wholeOf<B>(answer: UpstreamAnswer<B>, limit: number): Promise<Uint8Array | undefined> {
-  let size = answer.taken.reduce((sum, piece) => sum + piece.length, 0)
-  while (size <= limit) {
-    const piece = await answer.peek(Infinity)
-    if (typeof piece === 'string') return answer.taken.length === 1 ? answer.taken[0]! : Buffer.concat(answer.taken)
-    size += piece.length
-  }
-  return undefined
+/** What a shell answers its client. */
+export interface Reply {
+  readonly status: number
+  readonly statusText?: string
+  readonly headers: Headers
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array>
+  /**
+   * Resolves when everything about an answer is recorded; asked for after its body has been passed on. A client at a socket need not wait
+   * for it; a program that may end at once should.
+   */
+  readonly settled?: () => Promise<void>
+  readonly turn?: TurnReport
 }
-
-/** Rewrites an answer piece by piece. What it throws breaks the answer off. */
-export interface Rewrite {
-  readonly contentType: string
-  chunk(bytes: Uint8Array): Uint8Array
-  end(): Uint8Array
-}
-
-/** How a shell reaches upstreams. */
-export interface Transport<B> {
-  /** Rejects when there is no answer: refused, reset, timed out, aborted by the client. */
-  send(request: Outbound): Promise<UpstreamAnswer<B>>
-}
-
-/** What a shell does next. */
-export type Reply<B> =
-  | { readonly kind: 'answer'; readonly answer: Answer; readonly turn?: TurnReport }
-  | {
-      readonly kind: 'relay'
-      readonly from: UpstreamAnswer<B>
-      /** Added to the upstream's own headers. */
-      readonly headers: Readonly<Record<string, string>>
-      /** Replaces the body when it had to be read already. */
-      readonly body?: Uint8Array
-      /** That body is recorded. Nobody at a socket need wait for it; a program that may end at once should. */
-      readonly settled?: Promise<void>
-      readonly tap?: Tap<B>
-      readonly turn?: TurnReport
-    }
 
 /** `now`: the request that goes on needs it. `behind`: the client has its answer first. */
 export type When = 'now' | 'behind'
-
-/** Reads an answer while its bytes pass by. Never throws. */
-export interface Tap<B> {
-  /** What passes may have another length than what came. */
-  readonly rewrites?: true
-  /** What passes on to the client: the same bytes, unless a hidden step is cut out. */
-  chunk(bytes: Uint8Array): Uint8Array | undefined
-  /** The answer is complete, or was cut off: what arrived is recorded. */
-  end(complete: boolean): Promise<TapEnd<B>>
-  /** The client has left while `end` was at work: nothing further is asked for it. */
-  cancel?(): void
-}
-
-export interface TapEnd<B> {
-  readonly bytes?: Uint8Array
-  /** The stream goes on with this answer, after a hidden step. */
-  readonly next?: UpstreamAnswer<B>
-  /** The answer is recorded. A socket's client need not wait for it; a program that may end at once should. */
-  readonly settled?: Promise<void>
-}
 
 /** What a log line may say about a managed request. */
 export interface TurnReport {

@@ -6,11 +6,19 @@ import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { parsedJson } from '../core/values.ts'
 import type { Plimsoll } from '../options.ts'
-import { authorise, isLoopback, needsToken, takeToken, unauthorised } from '../gateway/access.ts'
-import { admit, answerPreflight, checkOrigin } from '../gateway/http/other-origins.ts'
+import {
+  admit,
+  answerPreflight,
+  authorise,
+  checkOrigin,
+  headerReader,
+  isLoopback,
+  needsToken,
+  takeToken,
+  unauthorised,
+} from '../gateway/access.ts'
 import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/answer.ts'
-import { headerReader } from '../gateway/upstream/upstream-call.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { either, group, list, number, oneOf, text, type Schema } from '../settings/values.ts'
 import { cancelling, CONNECTION, mcpServer, loadSdk } from './server.ts'

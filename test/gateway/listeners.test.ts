@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
+import { createPlimsoll } from '../../src/index.ts'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 describe('a listener that throws', () => {
@@ -22,3 +24,31 @@ describe('a listener that throws', () => {
 const raise = (): never => {
   throw new Error('a listener is broken')
 }
+
+describe('a listener of one type of event', () => {
+  it('is told that type alone, with its fields, and refused for one that there is not', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const { proxy, plimsoll } = await testProxy({ upstreams: { anthropic: upstream.url } })
+    const statuses: number[] = []
+    const stop = plimsoll.on('request-forwarded', ({ status }) => statuses.push(status))
+    await post(`${proxy.url}/anthropic/v1/messages`, ODD_BODY)
+    await expect.poll(() => statuses).toEqual([200])
+    stop()
+    // @ts-expect-error an event of this type has no status
+    plimsoll.on('epoch-declared', ({ status }) => status)
+    expect(() => plimsoll.on('request-forwarde' as 'request-forwarded', () => undefined)).toThrow(/request-forwarded/)
+    expect(() => plimsoll.on('request-forwarded', undefined as never)).toThrow(/listener/)
+  })
+})
+
+it('closes at the end of a block that uses it', async () => {
+  const store = memoryStore()
+  let isClosed = false
+  store.close = async () => void (isClosed = true)
+  {
+    await using plimsoll = createPlimsoll({ store })
+    await plimsoll.isReady()
+    expect(isClosed).toBe(false)
+  }
+  expect(isClosed).toBe(true)
+})

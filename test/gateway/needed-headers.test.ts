@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { mergeHeaders } from '../../src/gateway/upstream/outbound.ts'
+import { mergeHeaders } from '../../src/gateway/attempt.ts'
 
 const needed = { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' }
 

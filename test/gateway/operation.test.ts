@@ -14,7 +14,7 @@ const TOKEN = 'tok-very-secret'
 describe('options that cannot be right', () => {
   it.each<[string, object, RegExp]>([
     ['a misspelt one', { upstreams: {}, allowedHost: ['a'] }, /no "allowedHost" in .*Did you mean "allowedHosts"/],
-    ['a port beyond the last', { upstreams: {}, port: 70_000 }, /port must be a port from 0/],
+    ['a port beyond the last', { upstreams: {}, port: 70_000 }, /port must be a port, between 0/],
     ['an upstream without a URL', { upstreams: { openai: { model: 'm' } } }, /url of .* is missing/],
     [
       'a misspelt part of an upstream',

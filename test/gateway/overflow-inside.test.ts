@@ -5,9 +5,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { refusalInside } from '../../src/gateway/read-answer.ts'
+import { AnswerBody, refusalInside } from '../../src/gateway/read-answer.ts'
 import { wireOf } from '../../src/formats/registry.ts'
-import { piecesOf } from '../../src/gateway/http/pump.ts'
 import { createReferee, say } from '../../src/testing/referee/index.ts'
 import { stage, toolOutput, WAYS, type Stage } from '../sdks/ways.ts'
 import { plainUpstream, post, testProxy } from './upstream.ts'
@@ -228,17 +227,21 @@ describe('a packed stream', () => {
 
 describe('an answer that makes its client wait', () => {
   it('is handed on when nothing comes in time, and loses nothing by it', async () => {
-    const body = new PassThrough()
-    const pieces = piecesOf(body)
+    const stream = new PassThrough()
+    const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+    const body = new AnswerBody(
+      () => pieces.next(),
+      () => void stream.destroy(),
+    )
     const header = (name: string): string | undefined => (name === 'content-type' ? 'text/event-stream' : undefined)
-    body.write(ROLE)
+    stream.write(ROLE)
     let looks = 0
-    const peek = (waitMs: number): ReturnType<typeof pieces.next> => pieces.next(looks++ === 0 ? waitMs : 0)
-    expect(await refusalInside(wireOf('openai-chat'), { header, peek })).toBeUndefined()
+    const peek = (waitMs?: number): ReturnType<typeof body.peek> => body.peek(looks++ === 0 ? waitMs : 0)
+    expect(await refusalInside(wireOf('openai-chat'), { header, body: { peek } })).toBeUndefined()
     expect(looks).toBe(2)
-    body.end(OVERFLOW)
-    const rest: Buffer[] = []
-    for await (const chunk of body) rest.push(chunk as Buffer)
-    expect(Buffer.concat([...pieces.taken, ...rest]).toString()).toBe(ROLE + OVERFLOW)
+    stream.end(OVERFLOW)
+    const all: Uint8Array[] = []
+    for await (const chunk of body) all.push(chunk)
+    expect(Buffer.concat(all).toString()).toBe(ROLE + OVERFLOW)
   })
 })

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach } from 'vitest'
 import { createPlimsoll, type Plimsoll, type PlimsollEvent, type PlimsollOptions } from '../../src/index.ts'
 import { createControl } from '../../src/gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../../src/gateway/operate/event-hub.ts'
+import { createEventHub, type EventHub } from '../../src/gateway/operate/control.ts'
 import { createMetrics } from '../../src/gateway/operate/metrics.ts'
 import { startProxy, type Proxy, type ProxyLine, type ProxyOptions } from '../../src/gateway/proxy.ts'
 

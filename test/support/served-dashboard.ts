@@ -4,7 +4,7 @@ import type { MaintainedStore } from '../../src/ports/store-maintenance.ts'
 import { openDashboard } from '../../src/dashboard/open-dashboard.ts'
 import { serveDashboard } from '../../src/dashboard/dashboard.ts'
 import { createControl } from '../../src/gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../../src/gateway/operate/event-hub.ts'
+import { createEventHub, type EventHub } from '../../src/gateway/operate/control.ts'
 import { createMetrics } from '../../src/gateway/operate/metrics.ts'
 
 /** The page over a store, on a socket, with a stream of events to feed. */

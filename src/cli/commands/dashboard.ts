@@ -10,7 +10,7 @@ import { type DashboardOptions, openDashboard } from '../../dashboard/open-dashb
 import { playRecording } from '../../lab/replay/play.ts'
 import { serveDashboard } from '../../dashboard/dashboard.ts'
 import { createControl } from '../../gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../../gateway/operate/event-hub.ts'
+import { createEventHub, type EventHub } from '../../gateway/operate/control.ts'
 import { createMetrics } from '../../gateway/operate/metrics.ts'
 import { knownModels } from '../catalogue.ts'
 import { policySettings } from '../config-settings.ts'

@@ -1,7 +1,9 @@
+import { EVENT_MEANINGS } from '../../core/events.ts'
 import type { Target } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Spender } from '../../meter/index.ts'
+import type { Plimsoll } from '../../options.ts'
 import { checkArguments, checkGiven, type Argument } from '../../settings/check.ts'
 import {
   any,
@@ -193,8 +195,10 @@ const FACE_ARGUMENTS = {
     options({ window: tokens() }),
   ],
   importSession: [argument('lines', iterable('the lines of an export, as a list or a stream')), options(tenant)],
-  on: [argument('listener', code())],
 } satisfies Arguments
+
+const LISTENER = argument('listener', code())
+const EVENT = argument('type', oneOf('', Object.keys(EVENT_MEANINGS)))
 
 /** The same object, whose functions check their arguments first. They give promises and refuse in them, but for those that are `atOnce`. */
 export function checkedFace<T extends object>(
@@ -221,13 +225,17 @@ export function checkedFace<T extends object>(
 }
 
 /** The same for what a Plimsoll does itself. */
-export function checkedPlimsoll<P extends { readonly limits: object; readonly ledger: object }>(plimsoll: P): P {
+export function checkedPlimsoll(plimsoll: Plimsoll): Plimsoll {
   const { limits, ledger } = plimsoll
   return {
-    ...checkedFace<object>(plimsoll, FACE_ARGUMENTS, ['tools', 'on'] as never[]),
+    ...checkedFace<Plimsoll>(plimsoll, FACE_ARGUMENTS, ['tools']),
+    on(...given: readonly unknown[]) {
+      checkArguments(given, typeof given[0] === 'string' ? [EVENT, LISTENER] : [LISTENER], 'on()')
+      return (plimsoll.on as (...all: readonly unknown[]) => () => void)(...given)
+    },
     limits: checkedFace<object>(limits, { list: [LIMITS], forget: [LIMITS] }),
     ledger: checkedFace<object>(ledger, LEDGER_ARGUMENTS, Object.keys(LEDGER_ARGUMENTS) as never[]),
-  } as P
+  } as Plimsoll
 }
 
 /** Programs hold a session and compare it: one checked one for each. */

@@ -1,52 +1,44 @@
 import { randomUUID } from 'node:crypto'
+import type { EventBody } from '../../core/events.ts'
 import type { Policy } from '../../core/policy.ts'
+import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
+import { checkSteps, designOf } from '../../engine/presets/design.ts'
 import type { EngineDeps } from '../../engine/deps.ts'
 import { createBudgetBook, type BudgetBook } from '../../engine/spending/budget-book.ts'
-import { createBudgets } from '../../meter/index.ts'
+import { createBudgets, type Budget } from '../../meter/index.ts'
 import type { LiveOptions, PlimsollOptions } from '../../options.ts'
 import type { Foundation } from '../open/foundation.ts'
 import { checkLiveOptions, policyIn } from '../named-policies.ts'
 import { once } from '../../util/once.ts'
-import type { OpenTokenizers } from '../open/tokenizers.ts'
-import { depsUnder } from '../policy-deps.ts'
-
-/** A book of budgets that can be replaced while calls are under way: each is settled in the book that it was reserved in. */
-interface LiveBook extends BudgetBook {
-  /** Calls from here on are weighed against other budgets. */
-  renew(): void
-}
+import type { OpenTokenizers } from '../open/models.ts'
 
 const MOST_UNDER_WAY = 10_000
 
-function liveBook(open: () => BudgetBook): LiveBook {
+/** A book of budgets that can be replaced while calls are under way: each is settled in the book that it was reserved in. */
+function liveBook(open: () => BudgetBook): BudgetBook & { renew(): void } {
   let book = open()
   let generation = 0
-  const issuers = new Map<string, { readonly book: BudgetBook; readonly reservation: string }>()
-  const take = (name: string): { readonly book: BudgetBook; readonly reservation: string } => {
-    const issuer = issuers.get(name)
+  /** By a name of ours: books number their reservations alike. */
+  const issuers = new Map<string, BudgetBook>()
+  const end = (name: string, how: (book: BudgetBook, reservation: string) => Promise<void>): Promise<void> => {
+    const issuer = issuers.get(name) ?? book
     issuers.delete(name)
-    return issuer ?? { book, reservation: name }
+    return how(issuer, name.slice(name.indexOf('/') + 1))
   }
   return {
     async reserve(request) {
-      const current = book
-      const prefix = generation
+      const [current, prefix] = [book, generation]
       const answer = await current.reserve(request)
       if (answer.verdict === 'halt') return answer
-      const name = `${prefix}/${answer.reservation}`
-      issuers.set(name, { book: current, reservation: answer.reservation })
+      const reservation = `${prefix}/${answer.reservation}`
+      issuers.set(reservation, current)
       if (issuers.size > MOST_UNDER_WAY) issuers.delete(issuers.keys().next().value!)
-      return { ...answer, reservation: name }
+      return { ...answer, reservation }
     },
-    async settle(name, spent) {
-      const issuer = take(name)
-      await issuer.book.settle(issuer.reservation, spent)
-    },
-    async release(name) {
-      const issuer = take(name)
-      await issuer.book.release(issuer.reservation)
-    },
+    settle: (name, spent) => end(name, (issuer, reservation) => issuer.settle(reservation, spent)),
+    release: (name) => end(name, (issuer, reservation) => issuer.release(reservation)),
     standing: (spender, at, also) => book.standing(spender, at, also),
+    /** Calls from here on are weighed against other budgets. */
     renew() {
       book = open()
       generation++
@@ -116,4 +108,69 @@ export function liveSettings(
       if (hasOtherBudgets) book.renew()
     },
   }
+}
+
+/** A policy's budget lets the call that passes it through, as its design does. */
+const sessionTokens = (policy: string, hard: number): Budget => ({
+  name: `${policy} session tokens`,
+  scope: 'session',
+  unit: 'tokens',
+  hard,
+  enforce: 'settled',
+})
+
+/** An agent's own window, for targets that name none. */
+function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
+  if (window === undefined) return deps
+  const { meter } = deps
+  const own: typeof meter.limitOf = (target, ...rest) =>
+    meter.limitOf({ ...target, window: target.window ?? window }, ...rest)
+  return { ...deps, meter: { ...meter, limitOf: own } }
+}
+
+/** A design's documented prices, for what is billed, reserved and reported under it. */
+function withPrices(deps: EngineDeps, prices: Policy['prices']): EngineDeps {
+  if (prices === undefined) return deps
+  const catalogue = amendedCatalogue(deps.catalogue, { prices })
+  return { ...deps, catalogue, meter: { ...deps.meter, factsOf: (model) => catalogue.resolve(model).info } }
+}
+
+/** What a session under a policy is given beside the engine's own parts. */
+interface UnderPolicy {
+  /** An agent's own window. */
+  readonly window?: number | undefined
+  /** Where spending is booked, and whether anything but the policy limits it. */
+  readonly book: BudgetBook
+  readonly isLimited: boolean
+  readonly hasSandbox: boolean
+  readonly tokenizers: OpenTokenizers
+  readonly onEvent: (body: EventBody) => void
+}
+
+/** The engine's parts as a policy wants them. */
+async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): Promise<EngineDeps> {
+  checkSteps(policy)
+  const { estimator = {}, tokenBudget } = policy
+  const deps = withPrices(withWindow(all, given.window), policy.prices)
+  const policyBudgets = tokenBudget === undefined ? undefined : [sessionTokens(policy.name, tokenBudget)]
+  const common: EngineDeps = {
+    ...deps,
+    policy: given.hasSandbox ? policy : withoutAnalysis(policy),
+    ...((policyBudgets !== undefined || given.isLimited) && { budgets: given.book }),
+    ...(policyBudgets !== undefined && { policyBudgets }),
+  }
+  const { meter } = designOf(policy)
+  if (meter === undefined) return common
+  const tokenizerOf = await given.tokenizers.ofDesign(Object.values(estimator.tokenizers ?? {}))
+  const { onEvent } = given
+  const own = meter(deps.meter, estimator, { tokenizerOf, onEvent })
+  return { ...common, meter: { ...deps.meter, ...own } }
+}
+
+/** A design may tie its analysis to a sandbox. */
+function withoutAnalysis(policy: Policy): Policy {
+  const { intake } = policy
+  return intake.guard === undefined
+    ? policy
+    : { ...policy, intake: { ...intake, guard: { sandbox: false, ...intake.guard } } }
 }

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto'
-import type { PlimsollError } from '../../core/errors.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { PlimsollError } from '../../core/errors.ts'
 import { artifactAddress } from '../../drivers/artifacts/artifact.ts'
 import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
+import { openTelemetry } from '../../drivers/telemetry/open-telemetry.ts'
 import type { EngineDeps, EngineMeter } from '../../engine/deps.ts'
 import { createToolRegistry } from '../../engine/intake/index.ts'
 import { tenantCalibrations } from '../../engine/learning/calibrations.ts'
@@ -10,6 +12,7 @@ import { readerProvenance } from '../../engine/readers/reader.ts'
 import { redactingDeps, redactingSummarizer } from '../../engine/redaction/borders.ts'
 import { backgroundWork } from '../../engine/session/background-work.ts'
 import { presenter, presentText } from '../../engine/tool-results/present.ts'
+import { providerOfFormat } from '../../formats/endpoints.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
 import { createMeter, limitOf } from '../../meter/index.ts'
 import type { PlimsollOptions } from '../../options.ts'
@@ -17,14 +20,12 @@ import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 import { cacheSizes } from '../cache-sizes.ts'
-import { connectTelemetry } from './telemetry.ts'
 import type { Foundation } from './foundation.ts'
 import { findSecret } from '../home.ts'
+import { packageVersion } from '../../util/package-root.ts'
 import { once } from '../../util/once.ts'
 import { presentAside } from './present-aside.ts'
-import type { OpenModels } from './models.ts'
-import type { OpenTokenizers } from './tokenizers.ts'
-import { flushAll } from '../live/flush-all.ts'
+import type { OpenModels, OpenTokenizers } from './models.ts'
 
 /** The engine's parts, opened with the first request. */
 export interface OpenEngine {
@@ -47,7 +48,15 @@ export function openEngine(
   tokenizers: OpenTokenizers,
 ): OpenEngine {
   const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
-  connectTelemetry(options, foundation, models)
+  // Lets an OpenTelemetry SDK of the program have spans and metrics of every call.
+  if (options.telemetry !== false)
+    foundation.on(
+      openTelemetry({
+        version: packageVersion,
+        priceOf: (model) => models.catalogue().resolve(model).info.price,
+        providerOf: providerOfFormat,
+      }),
+    )
   const background = backgroundWork()
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
@@ -142,4 +151,27 @@ function openMeter(
     sharpen,
     loadTokenizer: exactTokens === true ? async (model) => void (await sharpen(model)) : undefined,
   }
+}
+
+/** A store that failed a moment ago is left alone for this long. */
+const ONCE_MORE_MS = 1_100
+
+/** Writes what sessions still hold in memory; an error when something that was acknowledged cannot be written. */
+async function flushAll(outboxes: ReadonlySet<() => Promise<boolean>>): Promise<PlimsollError | undefined> {
+  const tryAll = async (): Promise<number> => {
+    const flushed = await Promise.all([...outboxes].map((flush) => flush().catch(() => false)))
+    return flushed.filter((isFlushed) => !isFlushed).length
+  }
+  if (outboxes.size === 0 || (await tryAll()) === 0) return undefined
+  await delay(ONCE_MORE_MS)
+  const left = await tryAll()
+  if (left === 0) return undefined
+  return new PlimsollError(
+    'store-unavailable',
+    `The store could not take what ${left} session(s) still had to write.`,
+    {
+      advice: 'Epochs, edits and usage of their last requests are lost; the next request of each works them out again.',
+      fields: { sessions: left },
+    },
+  )
 }

@@ -13,7 +13,6 @@ import type { SessionStore } from '../../ports/session-store.ts'
 import { createLedger, type Ledger } from '../../gateway/operate/ledger.ts'
 import { cacheSizes } from '../cache-sizes.ts'
 import { defaultStore } from '../home.ts'
-import { tellAll } from '../live/tell-all.ts'
 
 /** What everything else stands on: the store, the clock, and who is told what happens. */
 export interface Foundation {
@@ -46,7 +45,20 @@ export function layFoundation(options: PlimsollOptions): Foundation {
   const { redact = false } = options
   const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
-  const emit = (event: PlimsollEvent): void => tellAll(listeners, event)
+  const warned = new WeakSet<EventSink>()
+  // A listener that throws is named once and touches neither the others nor the request at hand.
+  const emit = (event: PlimsollEvent): void => {
+    for (const listener of listeners) {
+      try {
+        listener(event)
+      } catch (error) {
+        if (warned.has(listener)) continue
+        warned.add(listener)
+        const message = error instanceof Error ? error.message : String(error)
+        process.emitWarning(`Plimsoll: a listener failed on ${event.type}: ${message}`)
+      }
+    }
+  }
   const ledger = createLedger({ startedAt: clock.now() })
   listeners.add((event) => ledger.take(event))
   const logFile = options.logFile === undefined ? undefined : designLogFile(options.logFile)

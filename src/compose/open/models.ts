@@ -1,5 +1,9 @@
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
+import { createTokenizerById, vocabularyOf } from '../../drivers/tokenizers/by-id.ts'
+import { createTokenizers } from '../../drivers/tokenizers/index.ts'
+import type { Tokenizer } from '../../ports/tokenizer.ts'
+import type { Foundation } from './foundation.ts'
 import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summarizer.ts'
 import { byName } from '../../formats/registry.ts'
 import type { PlimsollOptions } from '../../options.ts'
@@ -28,5 +32,26 @@ export function openModels(options: PlimsollOptions): OpenModels {
     summarizer: open(options.summarizer),
     extraction: open(options.extraction),
     canExtract: extractor !== undefined && extractor !== 'mechanical',
+  }
+}
+
+/** Vocabularies, loaded where something is counted with them. */
+export interface OpenTokenizers {
+  /** Of models; undefined where they are switched off. */
+  readonly exact: ReturnType<typeof createTokenizers> | undefined
+  /** A design's tokenizers count exactly where their vocabulary is installed. */
+  ofDesign(ids: readonly string[]): Promise<(id: string) => Tokenizer>
+}
+
+export function openTokenizers({ exactTokens }: PlimsollOptions, { note }: Foundation): OpenTokenizers {
+  const exact = exactTokens === false ? undefined : createTokenizers({ onEvent: note })
+  const byId = createTokenizerById({ ...(exact !== undefined && { tokenizers: exact }), onEvent: note })
+  return {
+    exact,
+    async ofDesign(ids) {
+      const vocabularies = new Set(ids.flatMap((id) => vocabularyOf(id) ?? []))
+      await Promise.all([...vocabularies].map(async (name) => exact?.load(name)))
+      return byId
+    },
   }
 }

@@ -1,18 +1,21 @@
-import type { Link } from '../../core/chain.ts'
+import { firstSendKey, type Link } from '../../core/chain.ts'
 import type { Codec, ModelResponse } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { restore, type Restoration } from '../../core/edits.ts'
-import { sha256Text } from '../../drivers/crypto/sha256.ts'
-import type { ToolOffer } from '../../engine/readers/offered-tools.ts'
-import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
-import { COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../engine/readers/reader-tools.ts'
-import type { Wire } from '../../formats/registry.ts'
-import { restorationsOf, type StepReader, answerAfter, signOf, type HiddenSteps, type StepOwner } from './steps.ts'
-import type { Fields } from '../../core/values.ts'
-import type { HiddenStep, HiddenWire, IsOurs, VisibleStream, HiddenCall } from '../../formats/wire/steps.ts'
 import { isPlimsollError } from '../../core/errors.ts'
-import { answerCall, type HistoryScope, type ScopedHistory } from '../../engine/readers/scope.ts'
+import type { Item } from '../../core/item.ts'
+import type { Fields } from '../../core/values.ts'
+import { sha256Text } from '../../drivers/crypto/sha256.ts'
+import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
 import type { ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
+import type { ToolOffer } from '../../engine/readers/offered-tools.ts'
+import { COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../engine/readers/reader-tools.ts'
+import { answerCall, type HistoryScope, type ScopedHistory } from '../../engine/readers/scope.ts'
+import { readMessages } from '../../formats/kit/editing.ts'
+import type { Wire } from '../../formats/registry.ts'
+import type { HiddenCall, HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../formats/wire/steps.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 
 /** Most answers of ours to one request of the client. */
 const MAX_HIDDEN_STEPS = 4
@@ -21,13 +24,6 @@ export interface HiddenDeps {
   readonly steps: HiddenSteps
   readonly reader: (codec: Codec, wire: HiddenWire) => StepReader
   readonly tools: HiddenToolDeps
-}
-
-interface HiddenRequest extends HiddenAsker {
-  readonly codec: Codec
-  readonly steps: HiddenWire
-  readonly conversation: Conversation
-  readonly links: readonly Link[]
 }
 
 /** The request that goes on after our tools were answered. */
@@ -39,10 +35,6 @@ export interface HiddenNext {
 
 /** A request into which our tools may come, and what happens to its answers. */
 export interface HiddenSession {
-  /** The client's request with earlier steps back in it: what the engine gets to see. */
-  readonly conversation: Conversation
-  /** Tools of ours that the engine may declare. */
-  readonly offer: ToolOffer
   /** Told what the engine declared, before the request leaves. */
   declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
@@ -76,52 +68,37 @@ export async function withHiddenSteps<R extends AskingRequest>(
   request: R,
   linksOf: (conversation: Conversation) => readonly Link[],
 ): Promise<R & { readonly hidden?: HiddenSession; readonly offer?: ToolOffer }> {
-  const { wire, conversation, links, owner, session, mode, settings, route } = request
+  const { conversation, links, owner, session, mode, settings, route } = request
+  const { codec, steps: wire } = request.wire
   if (mode === 'observe' || settings.tools === false || route.stream === 'json-array') return request
-  let scope: Promise<HistoryScope> | undefined
-  const hidden = await openHidden(deps, {
-    owner,
-    codec: wire.codec,
-    steps: wire.steps,
-    conversation,
-    links,
-    scope: () => (scope ??= session.scope({ items: conversation.items, links })),
-  })
-  if (hidden === undefined) return request
-  const { offer } = hidden
-  if (hidden.conversation === conversation) return { ...request, hidden, offer }
-  return { ...request, hidden, offer, conversation: hidden.conversation, links: linksOf(hidden.conversation) }
-}
-
-/** Undefined when nothing of ours is or was in this request. */
-async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<HiddenSession | undefined> {
-  const { owner, codec, steps: wire, conversation, links } = request
   const admission = wire.admits(codec.fields(conversation))
-  const isOurs = ownedNames(deps.tools.names(conversation.settings.model), conversation)
+  const names = deps.tools.names(conversation.settings.model)
+  const ours = ownedNames(names, conversation)
+  const isOurs: IsOurs = (name) => ours.has(name)
   // A client that has a reader of ours, over MCP, or a tool of its own with that name needs no other.
   const mayDeclare = admission !== 'no' && isOurs(COMPACT_READER.name) && readersIn(conversation.tools).size === 0
   // Without tools of the client's own some providers refuse calls in the history.
-  if (!mayDeclare && conversation.tools.length === 0) return undefined
-
+  if (!mayDeclare && conversation.tools.length === 0) return request
+  let scope: Promise<HistoryScope> | undefined
+  const asker = { owner, scope: () => (scope ??= session.scope({ items: conversation.items, links })) }
   const reader = deps.reader(codec, wire)
   const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
-  const withSteps = async (): Promise<Conversation> => {
-    const wanted = new Set(await deps.steps.chains(owner))
-    const found: Restoration[] = []
-    for (const link of wanted.size === 0 ? [] : links) {
-      if (!wanted.has(link.chain)) continue
-      const answer = await deps.steps.answer(owner, link.chain)
-      const own = answerAfter(conversation.items, link)
-      if (answer === undefined || own.length === 0 || signOf(own) !== answer.sign) continue
-      const visible = { conversation, from: link.index + 1, length: own.length }
-      found.push(...restorationsOf(reader, codec, wire, visible, answer.steps, isHidden))
-    }
-    return restore(conversation, found)
+  const wanted = new Set(await deps.steps.chains(owner))
+  const found: Restoration[] = []
+  for (const link of wanted.size === 0 ? [] : links) {
+    if (!wanted.has(link.chain)) continue
+    const answer = await deps.steps.answer(owner, link.chain)
+    const own = answerAfter(conversation.items, link)
+    if (answer === undefined || own.length === 0 || signOf(own) !== answer.sign) continue
+    const visible = { conversation, from: link.index + 1, length: own.length }
+    found.push(...restorationsOf(reader, codec, wire, visible, answer.steps, isHidden))
   }
-  const restored = await withSteps()
-  if (!mayDeclare && restored === conversation) return undefined
-  const tools = readerTools(deps.tools.names(conversation.settings.model).filter(isOurs))
-  const list = listOf(conversation)
+  const restored = restore(conversation, found)
+  if (!mayDeclare && restored === conversation) return request
+  const tools = readerTools(names.filter(isOurs))
+  // The client's own list of tools, by content: where it did not change, a conversation has the same list.
+  const texts = JSON.stringify(conversation.tools.map(({ text }) => text))
+  const list = sha256Text(texts, 'hex').slice(0, 32)
   let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
   const offer = (): ToolOffer => ({
     tools: mayDeclare ? tools : [],
@@ -130,9 +107,7 @@ async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<Hid
   })
   const taken: HiddenStep[] = []
   let transcript = restored
-  return {
-    conversation: restored,
-    offer: offer(),
+  const hidden: HiddenSession = {
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
       if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
@@ -146,12 +121,12 @@ async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<Hid
     isHidden: (part) => mayDeclare && isHidden(part),
     async take(parts) {
       const own = mayDeclare ? parts.filter(isHidden) : []
-      // Whoever calls a tool that is not declared any more has no answer to wait for.
+      // A model that calls a tool which is not declared any more gets no answer.
       if (own.length === 0 || taken.length >= MAX_HIDDEN_STEPS) return undefined
       const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
-        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, request, call)))
+        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, asker, call)))
       }
       const beside = parts.some((part) => wire.isCall(part) && !own.includes(part))
       const id = `h${conversation.items.length}.${taken.length}`
@@ -166,26 +141,19 @@ async function openHidden(deps: HiddenDeps, request: HiddenRequest): Promise<Hid
       await deps.steps.remember(owner, chain, { steps: taken, sign: signOf(response.items) })
     },
   }
+  if (restored === conversation) return { ...request, hidden, offer: offer() }
+  return { ...request, hidden, offer: offer(), conversation: restored, links: linksOf(restored) }
 }
 
 /**
  * Names that are answered here: readers that the client has no tool of the same name for, declared or called before. A model that calls one
- * which this request does not declare, because it saw it earlier, is answered all the same: nobody else could.
+ * which this request does not declare, because it saw it earlier, is answered all the same: the client could not.
  */
-function ownedNames(names: readonly string[], { tools, items }: Conversation): IsOurs {
+function ownedNames(names: readonly string[], { tools, items }: Conversation): ReadonlySet<string> {
   const ours = new Set([...names, ...COMPACT_READS])
   for (const { name } of tools) ours.delete(name)
   for (const { kind, toolName } of items) if (kind === 'call' && toolName !== undefined) ours.delete(toolName)
-  return (name) => ours.has(name)
-}
-
-const lists = new WeakMap<Conversation['tools'], string>()
-
-/** The client's own list of tools, by content. Where it did not change, a conversation has the same list. */
-function listOf({ tools }: Conversation): string {
-  const known = lists.get(tools) ?? sha256Text(JSON.stringify(tools.map(({ text }) => text)), 'hex').slice(0, 32)
-  lists.set(tools, known)
-  return known
+  return ours
 }
 
 interface HiddenToolDeps {
@@ -194,16 +162,10 @@ interface HiddenToolDeps {
   readonly names: (model: string | undefined) => readonly string[]
 }
 
-/** Who asks, and what the request at hand lets it look up. */
-interface HiddenAsker {
-  readonly owner: StepOwner
-  readonly scope: () => Promise<HistoryScope>
-}
-
 /** Answers one call of ours. What the model did wrong is part of the answer; it never fails the client's request. */
 export async function runHiddenTool(
   deps: HiddenToolDeps,
-  { owner, scope }: HiddenAsker,
+  { owner, scope }: { readonly owner: StepOwner; readonly scope: () => Promise<HistoryScope> },
   call: HiddenCall,
 ): Promise<string> {
   try {
@@ -214,3 +176,247 @@ export async function runHiddenTool(
     return `${call.name} failed: ${message}`
   }
 }
+
+/** Whose steps: tools and hidden steps belong to one agent of one session. */
+export interface StepOwner {
+  readonly tenant: string
+  readonly session: string
+  readonly agent: string
+}
+
+/**
+ * Tools of ours that requests with one list of the client's tools were sent with. They are part of the cached prefix; a client that changes
+ * its own list has changed that already, and is decided about anew.
+ */
+interface Declared {
+  /** Empty when it was decided to wait until something is taken out. */
+  readonly tools: readonly string[]
+  /** They came with an epoch. */
+  readonly withEpoch?: boolean
+}
+
+/** What was hidden in one answer, and how the visible part of that answer begins. */
+interface HiddenAnswer {
+  readonly steps: readonly HiddenStep[]
+  /** Tells this answer from another one to the same request. */
+  readonly sign: string
+}
+
+export interface HiddenSteps {
+  /** Undefined where nothing was decided yet. `tools` names the client's list. */
+  declared(owner: StepOwner, tools: string): Promise<Declared | undefined>
+  declare(owner: StepOwner, tools: string, declared: Declared): Promise<void>
+  /** Chain hashes of the visible requests in whose answers steps are hidden. */
+  chains(owner: StepOwner): Promise<readonly string[]>
+  answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined>
+  /** Durable when it resolves, since the client may come back at once. */
+  remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
+}
+
+const MAX_KNOWN = 2_000
+
+/**
+ * Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. `isShared`: other processes serve
+ * the same sessions at the same time.
+ */
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, isShared: boolean): HiddenSteps {
+  /** Declarations on their way into the store. */
+  const declaring = new Map<string, Promise<unknown>>()
+  const known = new BoundedMap<string, HiddenAnswer>(MAX_KNOWN)
+  const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
+  const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
+  const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
+  const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
+  const inMemory = ({ tenant }: StepOwner, key: string): string => `${tenant}\n${key}`
+  return {
+    async declared(owner, tools) {
+      const key = toolsKey(owner, tools)
+      await declaring.get(inMemory(owner, key))
+      const stored = await store.getValue(owner.tenant, key)
+      return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
+    },
+    async declare(owner, tools, declared) {
+      const { tenant, session } = owner
+      const key = toolsKey(owner, tools)
+      const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable: 'soon', session })
+      // The next request may come to another process; and what came with an epoch is decided in another way without it.
+      if (isShared || declared.withEpoch === true) return void (await writing)
+      // A process that loses it, to a kill or a store that is away (which the record of the answer tells), decides the same again.
+      const name = inMemory(owner, key)
+      const done = writing
+        .catch(() => undefined)
+        .finally(() => {
+          if (declaring.get(name) === done) declaring.delete(name)
+        })
+      declaring.set(name, done)
+    },
+    async chains(owner) {
+      const stored = await store.getValue(owner.tenant, chainsKey(owner))
+      return stored === undefined ? [] : (JSON.parse(stored) as { readonly chains: readonly string[] }).chains
+    },
+    async answer(owner, chain) {
+      const key = answerKey(owner, chain)
+      const found = known.get(inMemory(owner, key))
+      if (found !== undefined) return found
+      const text = await store.getValue(owner.tenant, key)
+      if (text === undefined) return undefined
+      const answer = JSON.parse(text) as HiddenAnswer
+      known.set(inMemory(owner, key), answer)
+      return answer
+    },
+    async remember(owner, chain, answer) {
+      const key = answerKey(owner, chain)
+      // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
+      const { tenant, session } = owner
+      const stored = await store.setValue(tenant, key, JSON.stringify(answer), false, { session })
+      known.set(inMemory(owner, key), JSON.parse(stored) as HiddenAnswer)
+      const chains = [...new Set([...(await this.chains(owner)), chain])]
+      await store.setValue(tenant, chainsKey(owner), JSON.stringify({ chains }), false, { session })
+    },
+  }
+}
+
+/** The visible answer by what survives a resend: its calls, or its text where it has none. */
+export function signOf(items: readonly Item[]): string {
+  const calls = items
+    .filter((item) => item.kind === 'call')
+    .map((item) => firstSendKey(item.callId, item.toolName ?? ''))
+  if (calls.length > 0) return JSON.stringify(calls)
+  const text = items.flatMap((item) => (item.kind === 'assistant' ? [item.text] : [])).join('')
+  // By its hash: what the model said is kept in the archive, where secrets are taken out, and nowhere else.
+  return sha256Text(text.replace(/\s+/g, ''), 'hex')
+}
+
+/** Items of the model that follow a link, up to what the client added. */
+function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
+  const answer: Item[] = []
+  for (let i = index + 1; i < items.length && items[i]!.role === 'assistant'; i++) answer.push(items[i]!)
+  return answer
+}
+
+/** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
+export interface StepReader {
+  /** The step as the upstream got it; `id` tells it from others of the conversation. */
+  read(step: Pick<HiddenStep, 'parts' | 'results'>, id: string): readonly Item[]
+  /** An item with the rest of its text. */
+  rest(item: Item, text: string): Item
+}
+
+const MAX_CHARACTERS = 20_000_000
+
+export function stepReader(characters = MAX_CHARACTERS): (codec: Codec, wire: HiddenWire) => StepReader {
+  const known = new BoundedMap<string, readonly Item[]>(characters)
+  const rests = new WeakMap<Item, Item>()
+  return (codec, wire) => ({
+    read({ parts, results }, id) {
+      const messages = wire.continuation(parts, results)
+      const key = `${codec.format}\n${id}\n${JSON.stringify(messages)}`
+      const items = known.get(key) ?? readMessages(codec, wire.list, messages, id)
+      known.set(key, items, key.length)
+      return items
+    },
+    rest(item, text) {
+      const found = rests.get(item)
+      if (found?.text === text) return found
+      const rest: Item = { ...item, text, edited: true }
+      rests.set(item, rest)
+      return rest
+    },
+  })
+}
+
+/** The client's answer at hand, from its first item on. */
+interface VisibleAnswer {
+  readonly conversation: Conversation
+  readonly from: number
+  readonly length: number
+}
+
+/**
+ * Steps back in the answer that they were hidden in: each as the upstream got it, text before our call included, in front of what is left
+ * of the client's own items. A client may have merged texts, cut them into pieces or left thinking out.
+ */
+function restorationsOf(
+  reader: StepReader,
+  codec: Codec,
+  wire: HiddenWire,
+  { conversation, from, length }: VisibleAnswer,
+  steps: readonly HiddenStep[],
+  isOurs: (part: Fields) => boolean,
+): readonly Restoration[] {
+  const { items } = conversation
+  let left = items.slice(from, from + length)
+  const after = items[from + length]
+  const out: Restoration[] = []
+  for (const [k, step] of steps.entries()) {
+    const id = `h${from}.${k}`
+    if (step.beside) {
+      const answered = wire.joinsResults ? items.filter((item) => item.message === after?.message) : []
+      // Without the client's results nothing could stand beside ours.
+      if (wire.joinsResults && !answered.some(({ kind }) => kind === 'result')) continue
+      const own = answered.map((item) => JSON.parse(codec.fragment(conversation, item)) as Fields)
+      const behind = wire.joinsResults ? items[from + length + answered.length] : after
+      out.push({
+        items: reader.read({ parts: step.parts, results: [...step.results, ...own] }, id),
+        instead: [...left, ...answered].map((item) => item.id),
+        ...(behind !== undefined && { before: behind.id }),
+      })
+      left = []
+      continue
+    }
+    const whole = reader.read(step, id)
+    const covered = coveredBy(whole, left)
+    const { gone, cut } = covered ?? { gone: [], cut: undefined }
+    left = left
+      .filter((item) => !gone.includes(item))
+      .map((item) => (item.id === cut?.item.id ? reader.rest(cut.item, cut.text) : item))
+    // Where the client has written something else, only what it never saw is put back.
+    const shown =
+      covered === undefined ? reader.read({ parts: step.parts.filter(isOurs), results: step.results }, id) : whole
+    const before = left[0] ?? after
+    out.push({
+      items: shown,
+      instead: gone.map((item) => item.id),
+      ...(before !== undefined && { before: before.id }),
+      ...(cut !== undefined && { rest: reader.rest(cut.item, cut.text) }),
+    })
+  }
+  return out
+}
+
+interface Covered {
+  readonly gone: readonly Item[]
+  /** An own text that goes on behind the step. */
+  readonly cut: { readonly item: Item; readonly text: string } | undefined
+}
+
+/** Which of the client's items a step holds already; undefined when its text does not begin as the step's does. */
+function coveredBy(step: readonly Item[], own: readonly Item[]): Covered | undefined {
+  const thoughts = step.filter(({ kind }) => kind === 'reasoning')
+  let text = step
+    .filter(({ kind, role }) => kind === 'assistant' && role === 'assistant')
+    .map((item) => item.text)
+    .join('')
+  const gone: Item[] = []
+  let cut: Covered['cut']
+  for (const item of own) {
+    if (item.kind === 'reasoning') {
+      if (!thoughts.some((thought) => isSame(thought, item))) break
+      gone.push(item)
+    } else if (item.kind !== 'assistant' || text === '') break
+    else if (text.startsWith(item.text)) {
+      text = text.slice(item.text.length)
+      gone.push(item)
+    } else if (item.text.startsWith(text)) {
+      cut = { item, text: item.text.slice(text.length) }
+      text = ''
+      break
+    } else return undefined
+  }
+  // White space at the end is what clients trim.
+  return text.trim() === '' ? { gone, cut } : undefined
+}
+
+/** By what only the same thought has; in pieces, where a stream cut it. */
+const isSame = (thought: Item, own: Item): boolean =>
+  own.seal === undefined ? thought.text.includes(own.text) : thought.seal === own.seal

@@ -1,57 +1,58 @@
+import { pipeline } from 'node:stream'
 import zlib from 'node:zlib'
 import { PlimsollError } from '../../core/errors.ts'
 
-/** Body encodings that this Node can undo. Node 20 has no zstd. */
-type Undo = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>
+/** Node 20 has no zstd. */
+const { createZstdDecompress: zstd } = zlib as { createZstdDecompress?: () => zlib.Gunzip }
 
-const promised =
-  (
-    run: (bytes: Uint8Array, options: zlib.ZlibOptions, done: (error: Error | null, out: Buffer) => void) => void,
-  ): Undo =>
-  (bytes, options) =>
-    new Promise((resolve, reject) =>
-      run(bytes, options, (error, out) => (error === null ? resolve(out) : reject(error))),
-    )
+/** Body encodings that this Node can undo. */
+const UNPACK: ReadonlyMap<string, () => zlib.Gunzip> = new Map([
+  ['gzip', () => zlib.createGunzip()],
+  ['x-gzip', () => zlib.createGunzip()],
+  ['deflate', () => zlib.createInflate()],
+  ['br', () => zlib.createBrotliDecompress()],
+  ...(zstd === undefined ? [] : [['zstd', zstd] as const]),
+])
 
-type Zstd = { zstdDecompress?: Parameters<typeof promised>[0]; createZstdDecompress?: () => zlib.Gunzip }
-const zstd = zlib as Zstd
-
-const WHOLE: Readonly<Record<string, Undo | undefined>> = {
-  gzip: promised((bytes, options, done) => zlib.gunzip(bytes, options, done)),
-  'x-gzip': promised((bytes, options, done) => zlib.gunzip(bytes, options, done)),
-  deflate: promised((bytes, options, done) => zlib.inflate(bytes, options, done)),
-  br: promised((bytes, options, done) => zlib.brotliDecompress(bytes, options, done)),
-  zstd: zstd.zstdDecompress === undefined ? undefined : promised(zstd.zstdDecompress),
-}
-
-const STREAMED: Readonly<Record<string, (() => zlib.Gunzip) | undefined>> = {
-  gzip: () => zlib.createGunzip(),
-  'x-gzip': () => zlib.createGunzip(),
-  deflate: () => zlib.createInflate(),
-  br: () => zlib.createBrotliDecompress(),
-  zstd: zstd.createZstdDecompress,
-}
+const advice = (): string => `Send it as ${[...UNPACK.keys()].filter((name) => name !== 'x-gzip').join(', ')} or plain.`
 
 export const isEncoded = (encoding: string | undefined): encoding is string =>
   encoding !== undefined && encoding !== '' && encoding !== 'identity'
 
 /**
- * The one encoding of a body; undefined when it is plain. Several on top of each other multiply what a small body can unpack to, and no
- * client of an API packs twice.
+ * Makes what undoes the one encoding of a body; undefined when it is plain. Several on top of each other multiply what a small body can unpack
+ * to, and no client of an API packs twice.
  * @throws PlimsollError `unsupported`
  */
-function encodingOf(header: string | undefined): string | undefined {
-  if (!isEncoded(header)) return undefined
-  const names = header
+function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
+  if (!isEncoded(encoding)) return undefined
+  const names = encoding
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '' && name !== 'identity')
-  if (names.length <= 1) return names[0]
-  throw new PlimsollError('unsupported', 'A body that is compressed more than once is not accepted.', {
-    advice: `Send it as ${readable().join(', ')} or plain.`,
-    fields: { encoding: header },
-  })
+  const [name] = names
+  if (name === undefined) return undefined
+  const fields = { encoding }
+  if (names.length > 1)
+    throw new PlimsollError('unsupported', 'A body that is compressed more than once is not accepted.', {
+      advice: advice(),
+      fields,
+    })
+  const open = UNPACK.get(name)
+  if (open !== undefined) return open()
+  throw new PlimsollError(
+    'unsupported',
+    `The body is encoded as ${JSON.stringify(name)}, which this proxy cannot read.`,
+    { advice: advice(), fields },
+  )
+}
+
+/** A body unpacked on its way. @throws PlimsollError `unsupported` for an encoding that this Node does not know. */
+export function unpacked(body: AsyncIterable<Uint8Array>, encoding: string | undefined): AsyncIterable<Uint8Array> {
+  const unpack = unpacker(encoding)
+  // A failure on the way shows where the unpacked stream is read.
+  return unpack === undefined ? body : pipeline(body, unpack, () => undefined)
 }
 
 /** @throws PlimsollError `unsupported` for an encoding that this Node does not know, `too-large` for what unpacks to too much. */
@@ -60,66 +61,44 @@ export async function decodeBody(
   encoding: string | undefined,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  const name = encodingOf(encoding)
-  if (name === undefined) return bytes
-  const undo = Object.hasOwn(WHOLE, name) ? WHOLE[name] : undefined
-  if (undo === undefined) {
-    throw new PlimsollError(
-      'unsupported',
-      `The body is encoded as ${JSON.stringify(name)}, which this proxy cannot read.`,
-      {
-        advice: `Send it as ${readable().join(', ')} or plain.`,
-        fields: { encoding },
-      },
-    )
-  }
+  const unpack = unpacker(encoding)
+  if (unpack === undefined) return bytes
+  const pieces: Buffer[] = []
+  let size = 0
   try {
-    return await undo(bytes, { maxOutputLength: maxBytes })
+    for await (const piece of pipeline([bytes], unpack, () => undefined) as AsyncIterable<Buffer>) {
+      size += piece.length
+      if (size > maxBytes) throw bodyTooLarge(maxBytes)
+      pieces.push(piece)
+    }
+    return Buffer.concat(pieces, size)
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes, cause)
-    throw new PlimsollError('bad-input', `The body is not valid ${name}: ${(cause as Error).message}.`, { cause })
+    if (cause instanceof PlimsollError) throw cause
+    throw new PlimsollError('bad-input', `The body is not valid ${encoding}: ${(cause as Error).message}.`, { cause })
   }
 }
 
-export const bodyTooLarge = (maxBytes: number, cause?: unknown): PlimsollError =>
+export const bodyTooLarge = (maxBytes: number): PlimsollError =>
   new PlimsollError(
     'too-large',
     `The body is larger than the ${maxBytes.toLocaleString('en')} bytes that this proxy accepts.`,
-    {
-      advice: 'Raise --max-body, or send less.',
-      fields: { maxBytes },
-      cause,
-    },
+    { advice: 'Raise --max-body, or send less.', fields: { maxBytes } },
   )
 
-const readable = (): string[] => Object.keys(WHOLE).filter((name) => WHOLE[name] !== undefined && name !== 'x-gzip')
-
 /** What we may offer an upstream: the client's own list without encodings that we could not read along. */
-export function readableEncodings(accepted: string | undefined): string {
-  if (accepted === undefined) return 'identity'
-  const names = accepted.split(',').map((name) => name.trim())
-  const kept = names.filter((name) => WHOLE[name.split(';')[0]!.toLowerCase()] !== undefined)
+export function readableEncodings(accepted = ''): string {
+  const kept = accepted
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => UNPACK.has(name.split(';')[0]!.toLowerCase()))
   return kept.length === 0 ? 'identity' : kept.join(', ')
-}
-
-/** Unpacks a body on its way; undefined when it is plain. @throws PlimsollError `unsupported` for what this Node cannot read. */
-export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
-  const name = encodingOf(encoding)
-  if (name === undefined) return undefined
-  const open = Object.hasOwn(STREAMED, name) ? STREAMED[name] : undefined
-  if (open === undefined)
-    throw new PlimsollError(
-      'unsupported',
-      `The answer is compressed as ${JSON.stringify(encoding)}, which cannot be read.`,
-    )
-  return open()
 }
 
 /** Whether an answer can be read along at all. */
 export function isReadable(encoding: string | undefined): boolean {
   try {
-    const name = encodingOf(encoding)
-    return name === undefined || (Object.hasOwn(STREAMED, name) && STREAMED[name] !== undefined)
+    unpacker(encoding)?.destroy()
+    return true
   } catch {
     return false
   }
@@ -140,7 +119,6 @@ export function copyDecoder(
   maxBytes: number,
   onBytes: (bytes: Uint8Array) => void,
 ): CopyDecoder | undefined {
-  if (!isReadable(encoding)) return undefined
   let isWhole = true
   let size = 0
   const hand = (bytes: Uint8Array): void => {
@@ -153,8 +131,9 @@ export function copyDecoder(
       isWhole = false
     }
   }
-  const stream = unpacker(encoding)
-  if (stream === undefined) return { push: hand, flushed: () => undefined, end: () => isWhole }
+  if (!isEncoded(encoding)) return { push: hand, flushed: () => undefined, end: () => isWhole }
+  if (!isReadable(encoding)) return undefined
+  const stream = unpacker(encoding)!
   stream.on('data', (bytes: Buffer) => {
     hand(bytes)
     if (!isWhole) stream.destroy()

@@ -1,29 +1,21 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex, Readable } from 'node:stream'
+import { once } from 'node:events'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
-import { authorise, takeToken } from '../access.ts'
+import { admit, answerPreflight, authorise, checkOrigin, headerReader, takeToken, type OriginRules } from '../access.ts'
 import { errorAnswer, type Answer } from '../answer.ts'
+import { toClient } from '../headers.ts'
 import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
 import type { Dashboard } from '../../dashboard/dashboard.ts'
 import { bodyTooLarge } from './encoding.ts'
-import { admit, answerPreflight, checkOrigin, type OriginRules } from './other-origins.ts'
 import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../types.ts'
-import type { Gateway } from '../gateway.ts'
-import { pump } from './pump.ts'
+import { ownUpstream, type Gateway } from '../gateway.ts'
 import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
-import {
-  ClientAbort,
-  clientHeaders,
-  headerReader,
-  passThrough,
-  type SocketAnswer,
-  transportOf,
-} from '../upstream/upstream-call.ts'
-import { type UpstreamTable, ownUpstream } from '../upstream/upstreams.ts'
+import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
 import { wireOf } from '../../formats/registry.ts'
 
 /** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
@@ -110,23 +102,27 @@ async function route(
       advice: `Known prefixes: ${known}.`,
     })
   }
-  const gone = new ClientAbort()
+  const gone = new AbortController()
   // An abort costs a stack trace, so only a client that really left gets one.
   response.once('close', () => {
-    if (!response.writableFinished) gone.leave()
+    if (!response.writableFinished) gone.abort()
   })
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     const upstream = ownUpstream(meant.upstreams, undefined)
-    await passThrough(deps.dispatcher, upstream, meant.path, incoming, response, gone)
+    const { status, headers, body } = await passThrough(deps.dispatcher, upstream, meant.path, incoming, gone.signal)
+    await relay({ status, headers: toClient(headers), body }, response)
     return {}
   }
   const body = await readBody(incoming, deps.gateway.maxBodyBytes)
   const request = { method, path: meant.path, header, body, upstreams: meant.upstreams }
-  const reply = await deps.gateway.handle(request, transportOf(deps.dispatcher, incoming, gone))
-  await answer(reply, response)
-  if (reply.kind === 'relay') await reply.settled
-  const error = reply.kind === 'answer' ? reply.answer.headers['x-plimsoll-error'] : undefined
-  return { turn: reply.turn, error }
+  const reply = await deps.gateway.handle(request, transportOf(deps.dispatcher, incoming, gone.signal))
+  try {
+    await relay(reply, response)
+  } finally {
+    await reply.settled?.()
+  }
+  const error = reply.headers['x-plimsoll-error']
+  return { turn: reply.turn, error: typeof error === 'string' ? error : undefined }
 }
 
 interface Outcome {
@@ -136,21 +132,26 @@ interface Outcome {
 
 const done = (_sent: void): Outcome => ({})
 
-async function answer(reply: Reply<Readable>, response: ServerResponse): Promise<void> {
-  if (reply.kind === 'answer') return send(response, reply.answer)
-  const { from, headers: extra, body, tap } = reply
-  const headers = Object.assign(clientHeaders((from as SocketAnswer).headers), extra)
-  if (body !== undefined) {
-    // It was read whole; its length may be less than what the upstream announced.
-    headers['content-length'] = String(body.length)
-    response.writeHead(from.status, headers).end(body)
+/** Carries an answer to the client at its pace. Rejects when the upstream breaks off; ends quietly when the client disconnects. */
+async function relay({ status, headers, body }: Reply, response: ServerResponse): Promise<void> {
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) } as OutgoingHttpHeaders)
+    response.end(body)
     return
   }
-  if (tap?.rewrites === true) delete headers['content-length']
-  response.writeHead(from.status, headers)
-  // Where a piece of the body is here already they leave together.
-  if (from.taken.length === 0) response.flushHeaders()
-  await pump(from, response, tap)
+  response.writeHead(status, headers as OutgoingHttpHeaders).flushHeaders()
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  try {
+    for await (const bytes of body) {
+      if (response.destroyed) return
+      if (bytes.length > 0 && !response.write(bytes)) await once(response, 'drain', { signal: gone.signal })
+    }
+  } catch (error) {
+    if (response.destroyed) return
+    throw error
+  }
+  response.end()
 }
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {
@@ -171,27 +172,21 @@ function fail(response: ServerResponse, route: Route | undefined, cause: unknown
   send(response, errorAnswer(route && wireOf(route.wire), error, typeof status === 'number' ? status : undefined))
 }
 
-/** By events: an iterator takes several turns of the microtask queue for each piece. */
-function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const announced = Number(incoming.headers['content-length'] ?? 0)
-    if (announced > limit) return reject(bodyTooLarge(limit))
-    const body = arrivingBody(announced)
-    incoming.on('data', (chunk: Buffer) => {
-      if (body.add(chunk) <= limit) return
-      incoming.pause().removeAllListeners('data')
-      reject(bodyTooLarge(limit))
-    })
-    // Every request closes, and an error that nobody gets to see would cost a stack trace each time.
-    const onClose = (): void =>
-      reject(new PlimsollError('bad-input', 'The client disconnected before its request was complete.'))
-    incoming.once('end', () => {
-      incoming.off('close', onClose)
-      resolve(body.whole())
-    })
-    incoming.once('error', reject)
-    incoming.once('close', onClose)
-  })
+async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  if (Number(incoming.headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit)
+  let size = 0
+  try {
+    for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > limit) throw bodyTooLarge(limit)
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    if (isPlimsollError(cause)) throw cause
+    throw new PlimsollError('bad-input', 'The client disconnected before its request was complete.', { cause })
+  }
+  return Buffer.concat(chunks, size)
 }
 
 /** Agents that try a WebSocket first fall back to server-sent events when they are told so at once. */
@@ -205,41 +200,6 @@ export function refuseUpgrade(socket: Duplex): void {
   socket.end(
     `HTTP/1.1 426 Upgrade Required\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-}
-
-/** A body while it arrives. */
-interface ArrivingBody {
-  /** Gives the bytes so far. */
-  add(chunk: Buffer): number
-  whole(): Buffer
-}
-
-/** Who announces more gets no room ahead: announcing costs nothing. */
-const MOST_AHEAD = 4 * 1024 * 1024
-
-/**
- * The pieces of a body of a known length are copied to where they belong as they come, so that each of them is garbage at once. Kept until
- * the last has come, those of many bodies at a time outlive two collections of young memory; then only one of all memory frees them, and
- * V8 starts such a one for every 64 MB of them.
- */
-function arrivingBody(announced: number): ArrivingBody {
-  const chunks: Buffer[] = []
-  let room: Buffer | undefined
-  let size = 0
-  return {
-    add(chunk) {
-      if (room === undefined && size === 0 && chunk.length < announced && announced <= MOST_AHEAD)
-        room = Buffer.allocUnsafeSlow(announced)
-      if (room === undefined) chunks.push(chunk)
-      else room.set(chunk, size)
-      size += chunk.length
-      return size
-    },
-    whole() {
-      if (room !== undefined) return room.subarray(0, size)
-      return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
-    },
-  }
 }
 
 /** One line per request, for `--json` and logs. Never a credential, never a body. */

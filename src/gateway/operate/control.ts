@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PlimsollError } from '../../core/errors.ts'
+import type { EventSink, PlimsollEvent } from '../../core/events.ts'
 import { TOKEN_HEADER, unauthorised } from '../access.ts'
 import { decodePart } from '../http/encoding.ts'
 import { createAudiences, type Asking, type Audience, type AudienceDeps, type Audiences } from './audience.ts'
-import type { EventHub, NumberedEvent } from './event-hub.ts'
 import type { Ledger } from './ledger.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -188,4 +188,42 @@ function end(stream: ServerResponse): void {
   const timer = setTimeout(() => stream.destroy(), LAST_WORDS_MS)
   stream.once('close', () => clearTimeout(timer))
   stream.end()
+}
+
+/** An event with its place in the stream of this process. */
+export interface NumberedEvent {
+  readonly number: number
+  readonly event: PlimsollEvent
+}
+
+/** The one stream of events: the newest ones, and those who listen. */
+export interface EventHub {
+  readonly take: EventSink
+  /** Events after `number`, oldest first, as far back as they are kept. */
+  since(number: number): readonly NumberedEvent[]
+  subscribe(listener: (numbered: NumberedEvent) => void): () => void
+  readonly last: number
+}
+
+export function createEventHub(keep = 2_000): EventHub {
+  const kept: NumberedEvent[] = []
+  const listeners = new Set<(numbered: NumberedEvent) => void>()
+  let last = 0
+  return {
+    take(event) {
+      const numbered = { number: ++last, event }
+      kept.push(numbered)
+      // Cut now and then, not each time: shifting a long array for every event would be quadratic.
+      if (kept.length > keep * 2) kept.splice(0, kept.length - keep)
+      for (const listener of listeners) listener(numbered)
+    },
+    since: (number) => kept.filter((one) => one.number > number),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    get last() {
+      return last
+    },
+  }
 }

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import type { Conversation, Loss } from '../../core/conversation.ts'
-import { PlimsollError } from '../../core/errors.ts'
-import type { EventBody } from '../../core/events.ts'
-import { type Fields, isRecord, parsedJson } from '../../core/values.ts'
-import type { Wire } from '../../formats/registry.ts'
-import type { Route } from '../../formats/endpoints.ts'
-import type { AnswerHead } from '../../formats/wire/answer.ts'
-import { translateStream, translateWhole } from '../../formats/wire/translate.ts'
-import { errorBody } from '../answer.ts'
-import type { Outbound, Rewrite, Transport, Upstream, UpstreamAnswer } from '../types.ts'
+import type { Conversation, Loss } from '../core/conversation.ts'
+import { PlimsollError } from '../core/errors.ts'
+import type { EventBody } from '../core/events.ts'
+import { type Fields, isRecord, parsedJson } from '../core/values.ts'
+import { byName, type Wire } from '../formats/registry.ts'
+import type { Route } from '../formats/endpoints.ts'
+import type { AnswerHead } from '../formats/wire/answer.ts'
+import { translateStream, translateWhole } from '../formats/wire/translate.ts'
+import { errorBody } from './answer.ts'
+import { rewritten, type Rewrite } from './read-answer.ts'
+import type { Outbound, Transport, Upstream, UpstreamAnswer } from './types.ts'
 
 /** A request of the client's wire, on its way to a upstream that speaks another. */
 interface Crossing {
   readonly to: Wire
-  readonly upstream: Upstream & { readonly model: string }
+  readonly upstream: Upstream & { readonly model: string; readonly wire: string }
   readonly route: Route
   readonly conversation: Conversation
   /** What the answer may have where the client names no cap and the other wire wants one. */
@@ -52,10 +53,12 @@ function crossRequest({ to, upstream, route, conversation, maxOutputTokens }: Cr
 }
 
 /** Why a request cannot be written for an upstream: what would be lost, and rules of the other wire that it would break. */
-export function obstaclesOf(crossing: Crossing): readonly string[] {
-  const { to, upstream, route } = crossing
+export function obstaclesOf(given: Omit<Crossing, 'to'>): readonly string[] {
+  const { upstream, route } = given
+  const to = byName.get(upstream.wire)
+  if (to === undefined) return [`the unknown API format ${upstream.wire}`]
   if (route.stream === 'json-array') return ['a stream that is one JSON array']
-  const { text, losses } = crossRequest(crossing)
+  const { text, losses } = crossRequest({ ...given, to })
   const lost = losses.filter(({ minor }) => minor !== true).map(({ what }) => what)
   const broken = to.codec
     .check(JSON.parse(text), { model: upstream.model })
@@ -84,14 +87,14 @@ interface CrossSending extends Crossing {
 }
 
 /** Sends a request across, and gives back an answer in the client's wire. */
-export async function sendAcross<B>(transport: Transport<B>, sending: CrossSending): Promise<UpstreamAnswer<B>> {
+export async function sendAcross(transport: Transport, sending: CrossSending): Promise<UpstreamAnswer> {
   const { from, to, upstream, text, nowSeconds, emit } = sending
   const crossed = crossRequest(sending)
   if (crossed.losses.length > 0) {
     const what = [...new Set(crossed.losses.map((loss) => loss.what))].slice(0, 5).join('; ')
     emit({ type: 'warning', topic: 'cross-wire', message: `${to.id} cannot express: ${what}` })
   }
-  const answer = await transport.send(crossOutbound(to, upstream, crossed))
+  const answer = await transport(crossOutbound(to, upstream, crossed))
   const head = {
     id: randomUUID().replaceAll('-', ''),
     model: upstream.model,
@@ -122,12 +125,14 @@ function crossOutbound(
 }
 
 /** The answer in the client's wire. */
-function crossAnswer<B>(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer<B>): UpstreamAnswer<B> {
-  const isStream = to.framing.isStream(answer.header('content-type'))
-  if (answer.status >= 400) return answer.rewritten(wholeRewrite((body) => clientError(from, answer.status, body)))
-  if (isStream) return answer.rewritten(streamRewrite(from, to, head))
-  return answer.rewritten(
+function crossAnswer(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer): UpstreamAnswer {
+  const { status } = answer
+  if (status < 400 && to.framing.isStream(answer.header('content-type')))
+    return rewritten(answer, streamRewrite(from, to, head))
+  return rewritten(
+    answer,
     wholeRewrite((body) => {
+      if (status >= 400) return clientError(from, status, body)
       const response = to.codec.readResponse(body)
       // A good status with an error inside is for the caller to find, in the client's words.
       if (response.items.length === 0 && hasError(body)) return clientError(from, 400, body)
@@ -168,7 +173,7 @@ function streamRewrite(from: Wire, to: Wire, head: AnswerHead): Rewrite {
     if (isOver) return ''
     const written = translation.push({ data, event })
     if (translation.error() === undefined) {
-      // What has no counterpart still tells the client that somebody is there.
+      // What has no counterpart still tells the client that the connection is alive.
       return written.length === 0 ? from.framing.keepAlive : written.map(write).join('')
     }
     isOver = true

@@ -1,0 +1,211 @@
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { rootCertificates } from 'node:tls'
+import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici'
+import { PlimsollError } from '../../core/errors.ts'
+import { endpointAtRoot, type HeaderReader } from '../../formats/endpoints.ts'
+import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
+import { toUpstream } from '../headers.ts'
+import { AnswerBody, answerOf } from '../read-answer.ts'
+import type { Transport, Upstream, UpstreamAnswer } from '../types.ts'
+
+/** An upstream with what only the shell needs to know about it. */
+export interface ProxyUpstream extends Upstream {
+  readonly base: URL
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface UpstreamTable {
+  readonly prefixes: readonly string[]
+  /** Where a request goes, and its path there; undefined when no upstream is meant. */
+  resolve(
+    path: string,
+    header: HeaderReader,
+  ): { readonly upstreams: readonly ProxyUpstream[]; readonly path: string } | undefined
+}
+
+/** @throws PlimsollError `bad-config` for what is no http(s) URL. */
+export function upstreamTable(upstreams: Upstreams): UpstreamTable {
+  const table = new Map<string, readonly ProxyUpstream[]>()
+  for (const [prefix, given] of Object.entries(upstreams)) {
+    const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
+    if (list.length > 0)
+      table.set(
+        prefix,
+        list.map((one) => readUpstream(prefix, one)),
+      )
+  }
+  return {
+    prefixes: [...table.keys()],
+    resolve(path, header) {
+      const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
+      const named = table.get(first)
+      if (named !== undefined) return { upstreams: named, path: rest.startsWith('/') ? rest : `/${rest}` }
+      const meant = table.get(endpointAtRoot(path, header)?.name ?? '')
+      return meant === undefined ? undefined : { upstreams: meant, path }
+    },
+  }
+}
+
+function readUpstream(provider: string, given: string | UpstreamConfig): ProxyUpstream {
+  const { url, model, window, wire, headers = {} } = typeof given === 'string' ? { url: given } : given
+  let base: URL
+  try {
+    base = new URL(url)
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `The upstream ${JSON.stringify(url)} of ${provider} is not a URL.`, {
+      advice: 'Use an address such as http://127.0.0.1:8080.',
+      cause,
+    })
+  }
+  if (base.protocol !== 'http:' && base.protocol !== 'https:') {
+    throw new PlimsollError(
+      'bad-config',
+      `The upstream ${JSON.stringify(url)} of ${provider} is not an http or https address.`,
+    )
+  }
+  if (wire !== undefined && model === undefined) {
+    throw new PlimsollError(
+      'bad-config',
+      `The upstream ${url} has the API format ${wire} and needs a model of its own.`,
+      {
+        advice: 'Add model to it.',
+      },
+    )
+  }
+  return {
+    endpoint: base.origin + base.pathname.replace(/\/+$/, ''),
+    base,
+    provider,
+    headers,
+    model,
+    window,
+    wire,
+  }
+}
+
+/**
+ * The URL to call. A base that ends in the version (`…/v1`) takes a path that begins with it.
+ * @throws PlimsollError `bad-input` when dots in the path lead out of the configured base.
+ */
+function upstreamUrl({ base }: ProxyUpstream, path: string): URL {
+  const root = base.pathname.replace(/\/+$/, '')
+  const version = /\/v\d+[a-z]*$/.exec(root)?.[0]
+  const repeated = version !== undefined && (path === version || path.startsWith(`${version}/`))
+  const url = new URL(base.origin + root + (repeated ? path.slice(version.length) : path))
+  if (url.origin !== base.origin || !(url.pathname === root || url.pathname.startsWith(`${root}/`))) {
+    throw new PlimsollError('bad-input', 'The path leads out of the configured upstream.')
+  }
+  return url
+}
+
+/** The client's own request with changes, sent to an upstream. */
+export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: AbortSignal): Transport {
+  return async ({ upstream, path, body, headers: changes, foreign }) => {
+    const { headers: own, base } = upstream as ProxyUpstream
+    const headers = toUpstream(foreign === true ? {} : incoming.headers, { ...changes, ...own })
+    const { origin, pathname, search } = upstreamUrl(upstream as ProxyUpstream, path)
+    const content = body.length > 0 ? body : null
+    const call = (): Promise<Dispatcher.ResponseData> =>
+      dispatcher.request({ origin, path: pathname + search, method: 'POST', headers, body: content, signal: gone })
+    // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
+    const given = await call()
+      .catch((error: unknown) => {
+        if (isStale(error) && !gone.aborted) return call()
+        throw error
+      })
+      .catch(unreachable(base.host))
+    return answerIn(base.host, given)
+  }
+}
+
+/** Everything that is no model call: streamed both ways, never read. */
+export async function passThrough(
+  dispatcher: Dispatcher,
+  upstream: ProxyUpstream,
+  path: string,
+  incoming: IncomingMessage,
+  gone: AbortSignal,
+): Promise<UpstreamAnswer> {
+  const length = incoming.headers['content-length']
+  const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
+  const { origin, pathname, search } = upstreamUrl(upstream, path)
+  const given = await dispatcher
+    .request({
+      origin,
+      path: pathname + search,
+      method: (incoming.method ?? 'GET') as Dispatcher.HttpMethod,
+      headers: toUpstream(incoming.headers, { 'content-length': length, ...upstream.headers }),
+      body: hasBody ? incoming : null,
+      signal: gone,
+    })
+    .catch(unreachable(upstream.base.host))
+  return answerIn(upstream.base.host, given)
+}
+
+const isStale = (error: unknown): boolean =>
+  ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+const unreachable =
+  (host: string) =>
+  (cause: unknown): never => {
+    const error = cause as NodeJS.ErrnoException
+    const late = error.code === 'UND_ERR_HEADERS_TIMEOUT' || error.code === 'UND_ERR_CONNECT_TIMEOUT'
+    throw new PlimsollError(
+      late ? 'timeout' : 'upstream',
+      `The upstream ${host} failed: ${error.code ?? error.message}.`,
+      {
+        advice: 'Check its address and the network; plimsoll doctor tries both.',
+        retryable: true,
+        fields: { host },
+        cause,
+      },
+    )
+  }
+
+function answerIn(host: string, { statusCode, headers, body }: Dispatcher.ResponseData): UpstreamAnswer {
+  // A body that is given up fails, which is no trouble of the process.
+  body.on('error', () => undefined)
+  const pieces = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  const read = (): ReturnType<typeof pieces.next> => pieces.next().catch(unreachable(host))
+  return answerOf(statusCode, headers, new AnswerBody(read, () => void body.destroy()))
+}
+
+export interface ConnectionOptions {
+  /** Until an upstream begins to answer. @default 600_000 */
+  readonly upstreamTimeoutMs?: number
+  /** Silence inside an answer. Models may think for minutes without a byte. @default 600_000 */
+  readonly upstreamIdleMs?: number
+  /** PEM file with further certificate authorities; NODE_EXTRA_CA_CERTS works as everywhere. */
+  readonly caFile?: string
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** Connections to upstreams: kept alive, through HTTPS_PROXY where that is set and NO_PROXY does not forbid it. */
+export function createDispatcher(options: ConnectionOptions): Dispatcher {
+  const { upstreamTimeoutMs = 600_000, upstreamIdleMs = 600_000, caFile } = options
+  const settings = {
+    headersTimeout: upstreamTimeoutMs,
+    bodyTimeout: upstreamIdleMs,
+    connections: 1_024,
+    connect: {
+      timeout: CONNECT_TIMEOUT_MS,
+      ...(caFile !== undefined && { ca: [...rootCertificates, certificatesIn(caFile)] }),
+    },
+  }
+  const { env } = process
+  const proxied = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].some((name) => (env[name] ?? '') !== '')
+  return proxied ? new EnvHttpProxyAgent(settings) : new Agent(settings)
+}
+
+function certificatesIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new PlimsollError('bad-config', `The certificate file ${file} cannot be read.`, {
+      advice: 'Give a PEM file with --ca-file, PLIMSOLL_CA_FILE or caFile.',
+      cause,
+    })
+  }
+}
