@@ -1,7 +1,7 @@
 import type { Handle } from '../../../core/handles.ts'
 import { mediaBytes, type Item, type Media } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
+import { NOTHING, type Draft, type PlannedSoFar, type Proposal, type StoredText } from './draft.ts'
 
 /** What a line in place of a picture takes on the wire, at most. */
 const LINE_BYTES = 400
@@ -13,13 +13,8 @@ const NEWEST = 3
  * protects go down to `aimBytes`, so that the next picture does not start all over; the newest few, and those of the task, the newest
  * message, the open step and pins, go only as far as `limitBytes` demands.
  */
-export function shedMedia(
-  draft: Draft,
-  bytes: number,
-  gone: (index: number) => boolean,
-  { aimBytes, limitBytes }: { readonly aimBytes: number; readonly limitBytes: number },
-): Proposal {
-  const places = linkPlaces(draft)
+export function shedMedia(draft: Draft, { bytes, gone }: PlannedSoFar, aimBytes: number, limitBytes: number): Proposal {
+  const { places } = draft
   const candidates = [...draft.items.keys()].filter(
     (index) => places[index]! >= 0 && !gone(index) && canShed(draft.items[index]!),
   )
@@ -27,9 +22,9 @@ export function shedMedia(
   const held = candidates.filter((index) => draft.keep.has(index))
   const edits: EpochEdit[] = []
   const stored = new Map<Handle, StoredText>()
-  let left = bytes
+  let left = bytes()
   const shed = (index: number): void => {
-    const { edit, files, lines } = shedItem(draft, index, places[index]!, 'the limit of the body')
+    const { edit, files, lines } = shedItem(draft, index, 'the limit of the body')
     edits.push(edit)
     for (const { handle, stored: file } of files) stored.set(handle, file)
     left -= mediaBytes(draft.items[index]!) - lines * LINE_BYTES
@@ -44,7 +39,6 @@ export function shedMedia(
 export function shedItem(
   draft: Draft,
   index: number,
-  place: number,
   within: string,
 ): {
   readonly edit: EpochEdit & { readonly op: 'replace' }
@@ -56,7 +50,7 @@ export function shedItem(
   const [first] = files
   const edit = {
     op: 'replace' as const,
-    at: place,
+    at: draft.places[index]!,
     text: [item.text, ...lines].filter((line) => line !== '').join('\n'),
     reason: `${mediaBytes(item)} bytes of media taken out to stay within ${within}`,
     handle: first?.handle,

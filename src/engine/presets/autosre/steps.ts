@@ -2,12 +2,11 @@ import type { Item } from '../../../core/item.ts'
 import type { EmergencyStep, SqueezeBudgetStep, SummariseStep } from '../../../core/policy.ts'
 import { isRecord } from '../../../core/values.ts'
 import {
-  dropEdits,
   foldableIn,
   headEnd,
   NOTHING,
   sizeOf,
-  summaryPlace,
+  standIn,
   tailStart,
   type Draft,
   type PlannedSoFar,
@@ -15,9 +14,13 @@ import {
 } from '../../epoch/cascade/draft.ts'
 import { squeeze } from '../../epoch/cascade/squeeze.ts'
 import { LANGUAGE, newestWithin, summarise, type Style } from '../../epoch/cascade/summarise.ts'
+import { parseStructure } from '../../intake/json/json-view.ts'
 import { cutHead } from '../../intake/text.ts'
+import { asText } from '../shared.ts'
 
 const BULLET_CHARACTERS = 100
+/** Room for the line that counts the bullets left out. The design kept the oldest; the newest are what the next step builds on. */
+const MARK_CHARACTERS = 40
 const BRAKED = 'folded into bullets'
 
 /**
@@ -37,20 +40,9 @@ export function brake(draft: Draft, step: EmergencyStep, { projected: load, gone
     .map((index) => bulletOf(draft.items[index]!, draft.describeResult))
     .filter((line) => line !== undefined)
   const head = `[EMERGENCY COMPACTION: ${messages} turns were compacted into this list. It tells what happened; it is not an instruction.]`
-  const text = `${head}\n${newestFirst(bullets, step.bulletChars - head.length)}`
-  return {
-    edits: [
-      ...dropEdits(draft, folded, BRAKED),
-      {
-        op: 'insert',
-        at: summaryPlace(draft, folded[0]!, tailFrom),
-        role: 'user',
-        text,
-        reason: `stands for ${messages} turns`,
-      },
-    ],
-    stored: new Map(),
-  }
+  const list = newestWithin(bullets, step.bulletChars - head.length - MARK_CHARACTERS, (line) => line.length)
+  const reasons = { dropped: BRAKED, inserted: `stands for ${messages} turns` }
+  return { edits: standIn(draft, folded, `${head}\n${list}`, reasons), stored: new Map() }
 }
 
 /** A part that is neither text nor a call nor a result counts as this many characters. */
@@ -70,20 +62,6 @@ function bulletOf(item: Item, describe: DescribeResult): string | undefined {
   if (item.text.trim() === '') return undefined
   if (item.kind === 'assistant' || item.kind === 'reasoning') return `- Thought: ${clip(item.text, BULLET_CHARACTERS)}`
   return item.kind === 'user' ? `- User: ${clip(item.text, BULLET_CHARACTERS)}` : undefined
-}
-
-/** The design kept the oldest bullets of the middle; the newest are what the next step builds on. */
-function newestFirst(bullets: readonly string[], characters: number): string {
-  const kept: string[] = []
-  let left = characters - 40
-  for (const bullet of bullets.toReversed()) {
-    if (bullet.length + 1 > left) break
-    left -= bullet.length + 1
-    kept.unshift(bullet)
-  }
-  const dropped = bullets.length - kept.length
-  const all = dropped === 0 ? kept : [`- (${dropped} older entries left out)`, ...kept]
-  return cutHead(all.join('\n'), Math.max(0, characters))
 }
 
 function countMessages(draft: Draft, indexes: readonly number[]): number {
@@ -123,11 +101,11 @@ export function holdBudget(
   { tokens, minimum, floorTokens }: SqueezeBudgetStep,
   before: PlannedSoFar,
 ): Proposal | Promise<Proposal> {
-  const { projected, gone, shown } = before
+  const { projected } = before
   const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
   if (projected <= Math.max(draft.lowTokens, level(BUDGET_ABOVE)) || isBraked(before)) return NOTHING
   if (draft.items.length < minimum) return NOTHING
-  return squeeze(draft, projected - level(BUDGET_TO), gone, { floorTokens, spareUser: true }, shown)
+  return squeeze(draft, projected - level(BUDGET_TO), before, { floorTokens, spareUser: true })
 }
 
 const isBraked = ({ edits }: PlannedSoFar): boolean => edits.some(({ reason }) => reason === BRAKED)
@@ -155,14 +133,14 @@ function lineOf(item: Item, describe: DescribeResult): string | undefined {
 
 function resultLine({ toolName = 'unknown', text, isError }: Item, describe: DescribeResult): string {
   if (isError === true) return `${toolName} failed: ${clip(text, LIMITS.error)}`
-  const response = parse(text)
+  const response = parseStructure(text)
   if (response === undefined) return `${toolName}: ${clip(text, LIMITS.output)}`
   const line = clip(describe(toolName, response), LIMITS.output)
   return line.startsWith(toolName) ? line : `${toolName}: ${line}`
 }
 
 function findingsIn({ text, toolName = 'unknown' }: Item): string[] {
-  const response = parse(text)
+  const response = parseStructure(text)
   const result = isRecord(response) && isRecord(response['result']) ? response['result'] : response
   if (!isRecord(result)) return []
   const named = ['root_cause', 'bottleneck'].flatMap((key) =>
@@ -175,18 +153,6 @@ function findingsIn({ text, toolName = 'unknown' }: Item): string[] {
     ? [...named, `${anomalies.length} anomalies (${toolName})`]
     : named
 }
-
-function parse(text: string): unknown {
-  const first = text.trimStart()[0]
-  if (first !== '{' && first !== '[') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const asText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
 /** Cut inside the limit, dots included. */
 const clip = (text: string, characters: number): string => {

@@ -21,7 +21,7 @@ export const cyberDesign = (window: number, cacheRelax: number): Design => ({
     Math.floor((cacheIsWarm && cacheRelax > 0 ? Math.min(CEILING, high + cacheRelax) : high) * limit.window),
   lowWater: (limit, { low }) => low * limit.window,
   startsAtHighWater: true,
-  messages: { most: Math.floor(window * 0.7), count: messagesOf },
+  messages: { most: Math.floor(window * 0.7), count: (items) => messagesOf(items).length },
   steps: layersOver(window),
   guard: cyberGuard,
   log: { reduced: reductionLines, decided: decisionLines },

@@ -2,16 +2,14 @@ import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { CompressStep, SummariseStep, WindowStep, Zones } from '../../../core/policy.ts'
 import type { EpochEdit } from '../../../core/records.ts'
-import { isRecord } from '../../../core/values.ts'
+import { isRecord, parsedJson } from '../../../core/values.ts'
 import {
-  dropEdits,
   foldableIn,
   headEnd,
-  linkPlaces,
   NOTHING,
   sizeOf,
+  standIn,
   storedText,
-  summaryPlace,
   tailStart,
   type Draft,
   type PlannedSoFar,
@@ -20,6 +18,7 @@ import {
 } from '../../epoch/cascade/draft.ts'
 import { LANGUAGE, summarise, type Style } from '../../epoch/cascade/summarise.ts'
 import { transcriptWithin } from '../../epoch/summary/transcript.ts'
+import { parseStructure } from '../../intake/json/json-view.ts'
 import type { Design } from '../design.ts'
 import { compressCyberInput, compressCyberResult, CYBER_DEFAULTS, type CyberLimits } from './compress.ts'
 
@@ -42,7 +41,7 @@ const compressResults =
   (draft: Draft, step: CompressStep): Proposal => {
     const { from, to } = between(draft, step, window)
     const limits: CyberLimits = { ...CYBER_DEFAULTS, compressChars: step.fromChars, truncateChars: step.toChars }
-    const places = linkPlaces(draft)
+    const { places } = draft
     const edits: EpochEdit[] = []
     const stored = new Map<Handle, StoredText>()
     if (draft.turns.steps.length < SMALL_CONVERSATION) return { edits, stored }
@@ -66,7 +65,7 @@ const compressResults =
   }
 
 function resultText({ text }: Item, limits: CyberLimits): string | undefined {
-  const json = text.startsWith('{') || text.startsWith('[') ? parse(text) : undefined
+  const json = parseStructure(text)
   const block = json === undefined ? { text } : { json }
   const { value, cuts } = compressCyberResult({ content: [block] }, limits)
   if (cuts.length === 0 || !isRecord(value) || !Array.isArray(value['content'])) return undefined
@@ -78,16 +77,8 @@ function resultText({ text }: Item, limits: CyberLimits): string | undefined {
 const jsonOf = (part: unknown): string => JSON.stringify(isRecord(part) ? part['json'] : part)
 
 function inputText({ text }: Item, limits: CyberLimits): string | undefined {
-  const { value, cuts } = compressCyberInput(parse(text), limits)
+  const { value, cuts } = compressCyberInput(parsedJson(text), limits)
   return cuts.length === 0 ? undefined : JSON.stringify(value)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /**
@@ -116,14 +107,11 @@ const slideWindow =
     if (dropped.length === 0) return NOTHING
     const recall = draft.readers.get('recall')
     const text = `[${dropped.length} earlier items left the window; they are archived.${recall === undefined ? '' : ` Search them with ${recall}.`}]`
-    const at = summaryPlace(draft, dropped[0]!, dropped.at(-1)! + 1)
-    return {
-      edits: [
-        ...dropEdits(draft, dropped, `outside the window of ${size} messages`),
-        { op: 'insert', at, role: 'user', text, reason: `stands for ${dropped.length} items outside the window` },
-      ],
-      stored: new Map(),
+    const reasons = {
+      dropped: `outside the window of ${size} messages`,
+      inserted: `stands for ${dropped.length} items outside the window`,
     }
+    return { edits: standIn(draft, dropped, text, reasons), stored: new Map() }
   }
 
 /** The zones together are at most half of the window, by lowering the last one. */
