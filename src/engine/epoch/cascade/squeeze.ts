@@ -144,12 +144,13 @@ function shedPictures(
     const cap = levelFor(sizesOf(left), excess, floorTokens)
     const oldest = left.find(({ item, tokens }) => holdsMedia(item) && tokens > cap)
     if (oldest === undefined) break
-    const { edit, files } = shedItem(draft, oldest.index, 'the window')
+    const files = new Map<Handle, StoredText>()
+    const edit = shedItem(draft, oldest.index, 'the window', files)
     left = left.filter((candidate) => candidate !== oldest)
     const gain = oldest.tokens - draft.countText(edit.text)
     if (gain <= 0) continue
     edits.push(edit)
-    for (const { handle, stored: file } of files) stored.set(handle, file)
+    for (const [handle, file] of files) stored.set(handle, file)
     excess -= gain
   }
   return { edits, stored, excess }

@@ -129,20 +129,13 @@ function factsBlock(draft: Draft, { items, request }: StyleSource, budget: numbe
 
 /** A list gives up its oldest lines rather than its place; a line alone is all or nothing. */
 function newestOf(heading: string, text: string, budget: number, count: (text: string) => number): string | undefined {
+  if (count(`${heading}:\n${text}`) <= budget) return `${heading}:\n${text}`
   const lines = text.split('\n')
-  const blockOf = (from: number): string => {
-    const more = from === 0 ? [] : [`(${from} older ones left out)`]
-    return [`${heading}:`, ...more, ...lines.slice(from)].join('\n')
-  }
-  if (count(blockOf(0)) <= budget) return blockOf(0)
-  let low = 1
-  let high = lines.length
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    if (count(blockOf(middle)) <= budget) high = middle
-    else low = middle + 1
-  }
-  return low < lines.length && count(blockOf(low)) <= budget ? blockOf(low) : undefined
+  let from = lines.length
+  let left = budget - count(`${heading}:\n(${from} older ones left out)`)
+  while (from > 1 && (left -= count(lines[from - 1]!) + 1) >= 0) from--
+  const block = [`${heading}:`, `(${from} older ones left out)`, ...lines.slice(from)].join('\n')
+  return from < lines.length && count(block) <= budget ? block : undefined
 }
 
 /** The task is never left out: its quote gives way to the budget, down to a line of it. */

@@ -37,15 +37,11 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const known = new Map<string, number>()
   const stored = new Map<Handle, StoredText>()
   for (const parts of messagesOf(items)) {
-    const words: string[] = []
-    const lines: string[] = []
-    for (const part of parts) {
-      const media = mediaLines(draft, part)
-      for (const { handle, stored: file } of media.files) stored.set(handle, file)
-      if (part.text.trim() !== '') words.push(part.text.trim())
-      lines.push(...media.lines)
+    const entry: Entry = {
+      words: parts.map((part) => part.text.trim()).filter((words) => words !== '').join('\n'),
+      lines: parts.flatMap((part) => mediaLines(draft, part, stored)),
+      again: 0,
     }
-    const entry: Entry = { words: words.join('\n'), lines, again: 0 }
     const text = wholeOf(entry)
     if (text === '') continue
     const before = known.get(text)
@@ -96,12 +92,7 @@ function placesWithin(
 }
 
 /** The oldest, by their first words; those that have no room even for that are in the handle only. */
-function olderOnes(
-  draft: Draft,
-  entries: readonly Entry[],
-  budget: number,
-  stored: Map<Handle, StoredText>,
-): string[] {
+function olderOnes(draft: Draft, entries: readonly Entry[], budget: number, stored: Map<Handle, StoredText>): string[] {
   const text = entries.map((entry, i) => `${i + 1}. ${wholeOf(entry)}`).join('\n\n')
   const note = olderNote(draft, entries.length, text)
   stored.set(draft.handleOf(text), { text })

@@ -218,9 +218,8 @@ function mediaFrom(draft: Draft, folded: readonly number[], budget: number): Pic
     const item = items[index]!
     if (item.media === undefined || item.role === 'user') continue
     const call = callOf.get(index)
-    const found = mediaLines(draft, item)
-    for (const { handle, stored: file } of found.files) stored.set(handle, file)
-    lines.push(...found.lines.map((line) => (call === undefined ? line : `${callLine(call)}: ${line}`)))
+    const from = call === undefined ? '' : `${callLine(call)}: `
+    lines.push(...mediaLines(draft, item, stored).map((line) => from + line))
   }
   let left = budget
   const newest = lines.slice(-MOST)

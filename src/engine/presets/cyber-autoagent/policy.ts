@@ -3,19 +3,16 @@ import { messagesOf } from '../../epoch/thresholds.ts'
 import { plainMeter, type Design } from '../design.ts'
 import { CAUTION, integerOf, isTrue, shareOf, type Environment } from '../shared.ts'
 import { cyberGuard, readCyberLimits } from './compress.ts'
-import { cyberBudgetTokens, cyberEstimate, decisionLines, reductionLines } from './estimate.ts'
+import { cyberEstimate, decisionLines, reductionLines } from './estimate.ts'
 import { layersOver } from './steps.ts'
 
 /** Never above this share, whatever a warm cache adds. */
 const CEILING = 0.98
 
-/** Estimates, else goes by what the provider counted last, else lets the request through; each step down says so. */
 export const cyberDesign = (window: number, cacheRelax: number): Design => ({
   name: 'cyber-autoagent',
   meter: (base, _rule, { onEvent }) =>
-    plainMeter(base, (conversation, model, telemetry) =>
-      cyberBudgetTokens(cyberEstimate(conversation, model, onEvent), telemetry, onEvent),
-    ),
+    plainMeter(base, (conversation, model) => cyberEstimate(conversation, model, onEvent)),
   // Shares of the whole window, and more of it where the last answer was served from the prompt cache.
   highWater: (limit, { high }, cacheIsWarm) =>
     Math.floor((cacheIsWarm && cacheRelax > 0 ? Math.min(CEILING, high + cacheRelax) : high) * limit.window),
