@@ -6,7 +6,7 @@ import { fixedTokensOf } from '../prepare/counting.ts'
 import { isOver } from '../prepare/limits.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
-import { decidingCount, highWater, isHigh } from './thresholds.ts'
+import { highWater, isHigh } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
@@ -70,16 +70,4 @@ export function isOverheadHigh(context: PrepareContext): boolean {
   const message = `Instructions and tools take ${fixed} tokens and reduction starts at ${line}: no model is asked for a summary.`
   emit({ type: 'warning', topic: 'fixed-overhead', message })
   return true
-}
-
-/** One event for each time that the load comes to high water, by the same arithmetic that starts a reduction. */
-export function noteHighWater({ deps, branch, limit, emit }: PrepareContext, { load }: View): void {
-  const { policy } = deps
-  const { cacheIsWarm } = branch.log
-  if (!branch.requests.rose(isHigh(policy, limit, load, cacheIsWarm))) return
-  emit({
-    type: 'compaction-needed',
-    load: load.count[decidingCount(policy)],
-    threshold: highWater(policy, limit, cacheIsWarm),
-  })
 }

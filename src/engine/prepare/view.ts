@@ -2,8 +2,7 @@ import { applyEdits, changeEnvelope, type Plan } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import { refine, straddles } from '../../meter/index.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
-import { noteHighWater } from '../epoch/needs-epoch.ts'
-import { highWater } from '../epoch/thresholds.ts'
+import { decidingCount, highWater, isHigh } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
 import { anchorFor, countAhead, loadsOf } from './counting.ts'
@@ -16,7 +15,13 @@ export async function measure(taken: TakenIn): Promise<Measured> {
   const first = { context: taken.context, view: taken.seen ?? viewOf(taken.context, standing) }
   const mayTurn = mayRefine(first.context, first.view)
   const { context, view } = mayTurn ? await refinedView(first.context, standing, first.view) : first
-  noteHighWater(context, view)
+  const { branch, deps, limit, emit } = context
+  const { cacheIsWarm } = branch.log
+  // One event for each time that the load comes to high water, by the same arithmetic that starts a reduction.
+  if (branch.requests.rose(isHigh(deps.policy, limit, view.load, cacheIsWarm))) {
+    const load = view.load.count[decidingCount(deps.policy)]
+    emit({ type: 'compaction-needed', load, threshold: highWater(deps.policy, limit, cacheIsWarm) })
+  }
   const roomier = context.branch.wish.request === undefined ? withLessOutput(context, view) : undefined
   if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
   return { ...taken, context: roomier, view: viewOf(roomier, standing), isOutputLowered: true }

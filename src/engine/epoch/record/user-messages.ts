@@ -38,7 +38,10 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const stored = new Map<Handle, StoredText>()
   for (const parts of messagesOf(items)) {
     const entry: Entry = {
-      words: parts.map((part) => part.text.trim()).filter((words) => words !== '').join('\n'),
+      words: parts
+        .map((part) => part.text.trim())
+        .filter((words) => words !== '')
+        .join('\n'),
       lines: parts.flatMap((part) => mediaLines(draft, part, stored)),
       again: 0,
     }
