@@ -204,7 +204,12 @@ export interface StandInReasons {
 }
 
 /** Place of the first chained item of a range that is wanted. */
-function firstPlace({ places }: Draft, from: number, to: number, isWanted?: (index: number) => boolean): number | undefined {
+function firstPlace(
+  { places }: Draft,
+  from: number,
+  to: number,
+  isWanted?: (index: number) => boolean,
+): number | undefined {
   for (let i = from; i < to; i++) if (places[i]! >= 0 && isWanted?.(i) !== false) return places[i]
   return undefined
 }

@@ -18,44 +18,69 @@ const LAST_OF_REST = 0.35
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
 
+/** Below this share of the budget, what is unused is left alone. */
+const FILL_SLACK = 0.05
+const FILL_TRIES = 4
+
 /**
  * Folds everything between the task and the newest steps into one message. Steps are atoms, so no call loses its result;
  * what must stay (see `Draft.keep`) stays in its place.
  */
-export function fold(bound: Draft, { tailShare, summaryShare, modelShare = 0 }: FoldStep): Proposal {
+export function fold(bound: Draft, options: FoldStep): Proposal {
   const draft = { ...bound, ...bound.likely }
-  const { items, limitTokens } = draft
   const fixed = keptTokens(draft)
   const budget = draft.lowTokens - fixed
-  const ownTail = Math.max(tailShare, draft.asksInBand === true ? IN_BAND_TAIL : 0) * limitTokens
-  const tailFrom = tailWithin(draft, Math.min(ownTail, budget * 0.5))
-  const folded = foldableIn(draft, 0, tailFrom)
-  if (folded.length === 0) return NOTHING
-  const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
-  // The record gets what the tail leaves, within its own bounds.
-  const tail = rangeTokens(draft, tailFrom, items.length)
-  const rest = limitTokens * likelyShare(bound) - fixed
-  const fitting = Math.min(
-    Math.min(LEAST_SHARE, summaryShare) * limitTokens,
-    rest - (1 - FIT_SHARE) * limitTokens - tail,
-  )
-  const least = Math.max(fitting, Math.min(Math.min(LAST_SHARE, summaryShare) * limitTokens, LAST_OF_REST * rest))
-  const measure = Math.max(
-    Math.min(LEAST_OF_SOURCE * saved, least),
-    Math.min(budget - tail, summaryShare * limitTokens),
-  )
-  const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
-  // A summary that is as long as its source would be a rewrite without a gain.
-  if (draft.countText(text) >= saved) return NOTHING
-  const asksModel = modelShare > 0 && draft.hasModel
+  const rest = draft.limitTokens * likelyShare(bound) - fixed
+  const ownTail = Math.max(options.tailShare, draft.asksInBand === true ? IN_BAND_TAIL : 0) * draft.limitTokens
+  let tail = Math.min(ownTail, budget * 0.5)
+  let best = foldBefore(draft, options, budget, rest, tail)
+  // A record that has less to say than it may leaves its room to the steps that stay whole, and must not pay for them.
+  for (let tries = 0; tries < FILL_TRIES && best !== undefined && best.unused > budget * FILL_SLACK; tries++) {
+    tail += best.unused * 0.95
+    const longer = foldBefore(draft, options, budget, rest, tail, best.measure)
+    if (longer === undefined || longer.unused < 0) break
+    best = longer
+  }
+  if (best === undefined) return NOTHING
+  const { folded, text, stored, measure, saved } = best
+  const { modelShare = 0 } = options
   return {
     edits: standIn(draft, folded, text, {
       dropped: 'folded into the summary',
       inserted: `stands for ${folded.length} folded items`,
     }),
     stored,
-    asks: asksModel ? [accountOf(draft, folded, text, measure, saved, modelShare)] : undefined,
+    asks: modelShare > 0 && draft.hasModel ? [accountOf(draft, folded, text, measure, saved, modelShare)] : undefined,
   }
+}
+
+/** The record of all that stands before a tail of so many tokens; undefined where it would gain nothing. */
+function foldBefore(
+  draft: Draft,
+  { summaryShare }: FoldStep,
+  budget: number,
+  rest: number,
+  tailTokens: number,
+  given?: number,
+) {
+  const { items, limitTokens } = draft
+  const tailFrom = tailWithin(draft, tailTokens)
+  const folded = foldableIn(draft, 0, tailFrom)
+  if (folded.length === 0) return undefined
+  const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  // The record gets what the tail leaves, within its own bounds.
+  const tail = rangeTokens(draft, tailFrom, items.length)
+  const fitting = Math.min(
+    Math.min(LEAST_SHARE, summaryShare) * limitTokens,
+    rest - (1 - FIT_SHARE) * limitTokens - tail,
+  )
+  const least = Math.max(fitting, Math.min(Math.min(LAST_SHARE, summaryShare) * limitTokens, LAST_OF_REST * rest))
+  const measure =
+    given ?? Math.max(Math.min(LEAST_OF_SOURCE * saved, least), Math.min(budget - tail, summaryShare * limitTokens))
+  const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
+  const used = draft.countText(text)
+  // A summary that is as long as its source would be a rewrite without a gain.
+  return used >= saved ? undefined : { folded, text, stored, saved, measure, unused: budget - tail - used }
 }
 
 /** Likely tokens for each token of the upper bound. */
