@@ -10,8 +10,6 @@ import {
 } from '../../src/engine/presets/ai-agent/truncate.ts'
 import {
   handleLargePayload,
-  isLargePayload,
-  payloadSize,
   readLargePayloadConfig,
   type LargePayloadOptions,
 } from '../../src/engine/presets/autosre/large-payload.ts'
@@ -32,11 +30,7 @@ const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ le
 const bytes = (text: string): number => Buffer.byteLength(text)
 
 const run = (result: unknown, options: LargePayloadOptions = {}) => {
-  let time = 0
-  const handled = handleLargePayload(
-    { result, extra: 'kept', metadata: { mine: 1 } },
-    { now: () => (time += 5), handle: HANDLE, ...options },
-  )
+  const handled = handleLargePayload({ result, extra: 'kept', metadata: { mine: 1 } }, { handle: HANDLE, ...options })
   return {
     ...handled,
     response: handled.response as {
@@ -45,10 +39,6 @@ const run = (result: unknown, options: LargePayloadOptions = {}) => {
       extra: string
     },
   }
-}
-
-const fail = () => {
-  throw new Error('no')
 }
 
 const textResult = (...sizes: number[]) => ({
@@ -126,18 +116,6 @@ describe('AutoSRE: truncation guard', () => {
 
 describe('AutoSRE: payload size and thresholds', () => {
   it.each([
-    [null, 0, 0],
-    [undefined, 0, 0],
-    [[], 0, 2],
-    [{}, 0, 2],
-    ['s'.repeat(1_000), 0, 1_002],
-    [{ a: { b: { c: 1 } }, d: [1, 2] }, 2, '{"a":{"b":{"c":1}},"d":[1,2]}'.length],
-    [[1, 2, 3], 3, 7],
-  ])('%j has its size', (value, items, chars) => {
-    expect(payloadSize(value)).toEqual({ items, chars })
-  })
-
-  it.each([
     { name: '10 items', value: range(10, (i) => i), large: false },
     { name: '50 items', value: range(50, (i) => i), large: false },
     { name: '60 items', value: range(60, (i) => i), large: true },
@@ -145,13 +123,14 @@ describe('AutoSRE: payload size and thresholds', () => {
     { name: 'nothing', value: [], large: false },
     { name: 'an empty object', value: {}, large: false },
   ])('$name: $large', ({ value, large }) => {
-    expect(isLargePayload(payloadSize(value))).toBe(large)
+    expect(handleLargePayload({ result: value }).mode !== undefined).toBe(large)
   })
 
   it('takes other thresholds', () => {
-    expect(
-      isLargePayload(payloadSize(range(10, (i) => i)), { enabled: true, thresholdItems: 5, thresholdChars: 1_000_000 }),
-    ).toBe(true)
+    const config = { enabled: true, thresholdItems: 5, thresholdChars: 1_000_000 }
+    const { mode, size } = handleLargePayload({ result: range(10, (i) => i) }, { config })
+    expect(mode).toBe('code_generation_prompt')
+    expect(size).toEqual({ items: 10, chars: 21 })
   })
 
   it.each([
@@ -204,7 +183,6 @@ describe('AutoSRE: handler paths', () => {
       template_used: 'metrics',
       original_items: 200,
       original_chars: JSON.stringify(metrics).length,
-      processing_ms: 5,
     })
     expect(response.extra).toBe('kept')
   })
@@ -226,8 +204,6 @@ describe('AutoSRE: handler paths', () => {
     expect(response.result['sample']).toHaveLength(3)
     expect(response.result['instructions']).toContain(HANDLE)
     expect(response.result['instructions']).toContain('artifact_run')
-    // Deviation: the document promises `processing_ms` on every handled result, the code left it out here.
-    expect(response.metadata['processing_ms']).toBe(5)
   })
 
   it('names no tool and no handle that is not there', () => {
@@ -260,31 +236,11 @@ describe('AutoSRE: handler paths', () => {
     expect(Math.max(...sample.map((text) => text.length))).toBeLessThanOrEqual(2_100)
   })
 
-  it('leaves the response alone when a template fails, and falls back when the generic one does', () => {
-    const response = { result: metrics }
-    expect(
-      handleLargePayload(response, { tool: 'list_metrics', sandbox: true, analyse: { list_metrics: fail } }).response,
-    ).toBe(response)
-    expect(handleLargePayload(response, { tool: 'other', sandbox: true, analyseGeneric: fail }).mode).toBe(
-      'code_generation_prompt',
-    )
-  })
-
-  it('does not handle twice what it made', () => {
-    const once = handleLargePayload({ result: range(200, () => 'x'.repeat(2_000)) }, { sandbox: true })
-    expect(
-      handleLargePayload(once.response, {
-        sandbox: true,
-        config: { enabled: true, thresholdItems: 1, thresholdChars: 1 },
-      }).response,
-    ).toBe(once.response)
-  })
-
   // Deviation: the original trusted a mark inside the data; a tool could write it and bypass the handler (promise 11).
   it('is not fooled by a forged mark', () => {
-    expect(handleLargePayload({ result: { large_payload_handled: true, data: 'x'.repeat(200_000) } }).handled).toBe(
-      true,
-    )
+    expect(
+      handleLargePayload({ result: { large_payload_handled: true, data: 'x'.repeat(200_000) } }).mode,
+    ).toBeDefined()
   })
 
   it.each([[null], ['text'], [{}], [{ result: null }], [{ result: [1, 2] }]])('passes %j', (response) => {
@@ -360,23 +316,17 @@ describe('Cyber-AutoAgent: compression', () => {
     { name: '1,000,000', sizes: [1_000_000], share: 0.7 },
   ])('text $name: note first, marker, smaller', ({ sizes, limits, share = 1 }) => {
     const before = sizes.reduce((a, b) => a + b, 0)
-    const { value, metadata } = compressCyberResult(textResult(...sizes), { ...CYBER_DEFAULTS, ...limits })
+    const { value, cuts } = compressCyberResult(textResult(...sizes), { ...CYBER_DEFAULTS, ...limits })
     const [note, first] = blocks(value)
     expect(note!.text).toContain(`original size ${before} chars`)
     expect(first!.text).toContain(`... [truncated from ${sizes[0]} chars]`)
-    expect(metadata.compressed_size).toBeLessThan(before * share)
-    expect(metadata).toMatchObject({
-      compressed: true,
-      original_size: before,
-      content_type: 'text',
-      n_original_keys: null,
-      sample_data: null,
-    })
+    expect(cuts[0]!.original).toBe(before)
+    expect(cuts[0]!.shown).toBeLessThan(before * share)
   })
 
   it('compresses the 10,000-character previews of the router, all 50 of them', () => {
     const all = range(50, () => compressCyberResult(textResult(10_000)))
-    expect(all.every(({ metadata }) => metadata.compressed)).toBe(true)
+    expect(all.every(({ cuts }) => cuts.length === 1)).toBe(true)
     expect(
       all.reduce(
         (sum, { value }) => sum + blocks(value).reduce((size, block) => size + (block.text?.length ?? 0), 0),
@@ -404,7 +354,7 @@ describe('Cyber-AutoAgent: compression', () => {
       keys: 10,
     },
   ])('objects: $name', ({ limits, json, keys }) => {
-    const { value, metadata } = compressCyberResult({ content: [{ json }] }, { ...CYBER_DEFAULTS, ...limits })
+    const { value } = compressCyberResult({ content: [{ json }] }, { ...CYBER_DEFAULTS, ...limits })
     const [, indicator, block] = blocks(value)
     expect(indicator!.text).toContain(`${keys} keys`)
     expect(block!.json).toMatchObject({
@@ -414,16 +364,6 @@ describe('Cyber-AutoAgent: compression', () => {
       _original_size: JSON.stringify(json).length,
     })
     expect(Object.keys(block!.json!).filter((key) => !key.startsWith('_'))).toHaveLength(3)
-    expect(metadata).toMatchObject({ content_type: 'json', n_original_keys: keys })
-    expect(Object.keys(metadata)).toEqual([
-      'compressed',
-      'original_size',
-      'compressed_size',
-      'compression_ratio',
-      'content_type',
-      'n_original_keys',
-      'sample_data',
-    ])
   })
 
   // The document promises three elements of an array; the code sampled none.
@@ -439,9 +379,9 @@ describe('Cyber-AutoAgent: compression', () => {
 
   // Deviation: several small blocks triggered by their sum and did not shrink at all (promise 6).
   it('shrinks small blocks that are large together', () => {
-    const { value, metadata } = compressCyberResult(textResult(4_000, 4_000, 4_000))
-    expect(metadata.compressed_size).toBeLessThan(9_000)
-    expect(compressCyberResult(value).metadata.compressed).toBe(false)
+    const { value, cuts } = compressCyberResult(textResult(4_000, 4_000, 4_000))
+    expect(cuts[0]!.shown).toBeLessThan(9_000)
+    expect(compressCyberResult(value).cuts).toEqual([])
   })
 
   it('cuts old inputs with a note that they are not whole', () => {

@@ -92,24 +92,18 @@ describe('Cyber-AutoAgent', () => {
     expect(cyberEstimate(media, 'gpt-4o')).toBe(11_050 + 251)
   })
 
-  it('is zero for an empty history and unknown for none, with the documented log lines', () => {
+  it('is zero for an empty history, with the documented log lines', () => {
     const lines: EventBody[] = []
     const log = (event: EventBody): number => lines.push(event)
     expect(cyberEstimate(conversation([]), 'm', log)).toBe(0)
-    expect(cyberEstimate(undefined, 'm', log)).toBeUndefined()
-    expect(cyberEstimate({ items: 'no' as unknown as Item[] }, 'm', log)).toBeUndefined()
-    expect(cyberEstimate({ items: [undefined as unknown as Item] }, 'm', log)).toBeUndefined()
     expect(cyberBudgetTokens(undefined, 850, log)).toBe(850)
     expect(cyberBudgetTokens(undefined, undefined, log)).toBeUndefined()
     expect(cyberBudgetTokens(5, 850, log)).toBe(5)
     const shown = lines.map((event) =>
       event.type === 'warning' ? event.message : event.type === 'degraded' ? event.cause : '',
     )
-    expect(shown.map((line) => line.replace(/(estimation): .*/, '$1'))).toEqual([
+    expect(shown).toEqual([
       'TOKEN ESTIMATION: agent.messages is empty',
-      'TOKEN ESTIMATION FAILED: agent.messages is None',
-      'TOKEN ESTIMATION FAILED: agent.messages is not a list',
-      'TOKEN ESTIMATION ERROR: Exception during estimation',
       'BUDGET CHECK FALLBACK: Using telemetry tokens',
       'BUDGET CHECK ABORT: No estimation and no telemetry',
     ])

@@ -1,8 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { designOf } from '../../src/engine/presets/design.ts'
 import { cyberAutoagent } from '../../src/engine/presets/index.ts'
-import type { Meter } from '../../src/meter/index.ts'
 import { highWater } from '../../src/engine/epoch/thresholds.ts'
 import { brokenPairs, call, chars, model, presetSession, result, textOf, user, type Content } from './session.ts'
 
@@ -310,61 +308,5 @@ describe('the layers, in their order', () => {
     } finally {
       vi.useRealTimers()
     }
-  })
-})
-
-describe('the fallback chain of the budget check', () => {
-  const told: string[] = []
-  const meter = designOf(cyberAutoagent()).meter!(
-    {} as Meter,
-    {},
-    {
-      tokenizerOf: () => {
-        throw new Error('none')
-      },
-      onEvent: (event) => told.push(event.type === 'warning' ? `${event.level ?? ''} ${event.message}` : ''),
-    },
-  )
-  const loadOf = (items: unknown, prompt?: number): number => {
-    told.length = 0
-    const occupancy = { count: { tokens: 0, low: 0, high: 0, source: 'estimate' }, bytes: 0 }
-    return meter.design.load({
-      target: { model: 'gemini-2.5-flash' },
-      conversation: { items },
-      occupancy,
-      last: prompt === undefined ? undefined : { prompt },
-    } as never).count.tokens
-  }
-
-  it.each([
-    [
-      undefined,
-      70_000,
-      70_000,
-      ['warning TOKEN ESTIMATION FAILED: agent.messages is None', 'info BUDGET CHECK FALLBACK: Using telemetry tokens'],
-    ],
-    [
-      'text',
-      70_000,
-      70_000,
-      [
-        'warning TOKEN ESTIMATION FAILED: agent.messages is not a list',
-        'info BUDGET CHECK FALLBACK: Using telemetry tokens',
-      ],
-    ],
-    [
-      undefined,
-      undefined,
-      0,
-      [
-        'warning TOKEN ESTIMATION FAILED: agent.messages is None',
-        'error BUDGET CHECK ABORT: No estimation and no telemetry',
-      ],
-    ],
-    [[], 70_000, 0, ['info TOKEN ESTIMATION: agent.messages is empty']],
-    [[{ text: 'x'.repeat(4_200), message: 0 }], 70_000, 12_050, []],
-  ])('messages %j, telemetry %j: %i tokens', (items, prompt, tokens, lines) => {
-    expect(loadOf(items, prompt)).toBe(tokens)
-    expect(told).toEqual(lines)
   })
 })

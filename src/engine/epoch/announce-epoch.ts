@@ -28,20 +28,9 @@ export async function askBeforeEpoch(
     const item = conversation.items[index]!
     return { identity, kind: item.kind, tokens: Math.ceil(count(item)) }
   })
-  const answer = await callHook(
-    deps.hooks,
-    'beforeEpoch',
-    {
-      ...placeOf(context),
-      model: target.model,
-      cause,
-      load: load.count.high,
-      limit: limit.tokens,
-      bytes: load.bytes,
-      items,
-    },
-    emit,
-  )
+  const { count: total, bytes } = load
+  const info = { ...placeOf(context), model: target.model, cause, load: total.high, limit: limit.tokens, bytes, items }
+  const answer = await callHook(deps.hooks, 'beforeEpoch', info, emit)
   if (answer?.defer === true && (cause === 'high-water' || cause === 'background')) return undefined
   return { preserve: affordable(context, items, answer?.preserve ?? []) }
 }
@@ -64,34 +53,9 @@ function affordable(
       left -= tokens
     }
   }
-  if (refused > 0)
-    emit({
-      type: 'warning',
-      topic: 'hooks',
-      message: `beforeEpoch: ${refused} items are unknown or too large to preserve`,
-    })
+  const message = `beforeEpoch: ${refused} items are unknown or too large to preserve`
+  if (refused > 0) emit({ type: 'warning', topic: 'hooks', message })
   return preserve
-}
-
-async function tellAfterEpoch(
-  context: PrepareContext,
-  cause: EpochCause,
-  { id, count }: Epoch,
-  before: View,
-  after: View,
-): Promise<void> {
-  const { deps, limit, target, emit } = context
-  const info = {
-    ...placeOf(context),
-    model: target.model,
-    epoch: id,
-    cause,
-    before: before.load.count.high,
-    after: after.load.count.high,
-    limit: limit.tokens,
-    covered: count,
-  }
-  await callHook(deps.hooks, 'afterEpoch', info, emit)
 }
 
 export interface DeclaredEpoch {
@@ -107,22 +71,25 @@ export async function announceEpoch(
   epoch: Epoch,
   { why, forced, price }: { readonly why: EpochCause; readonly forced: boolean; readonly price?: EpochPrice },
 ): Promise<DeclaredEpoch> {
-  const { branch, deps, emit } = context
+  const { branch, deps, limit, target, emit } = context
   const view = viewUnder(context, standing, epoch)
   branch.standing.take(epoch)
+  const [loadBefore, loadAfter] = [before.load.count.high, view.load.count.high]
+  const { id, count: covered, reason, recall } = epoch
   emit({
     type: 'epoch-declared',
-    epoch: epoch.id,
+    epoch: id,
     forced,
-    reason: epoch.reason,
-    before: before.load.count.high,
-    after: view.load.count.high,
-    covered: epoch.count,
-    recall: epoch.recall,
+    reason,
+    before: loadBefore,
+    after: loadAfter,
+    covered,
+    recall,
     price,
   })
   nameOrphans(context)
-  await tellAfterEpoch(context, why, epoch, before, view)
+  const about = { ...placeOf(context), model: target.model, epoch: id, cause: why, limit: limit.tokens, covered }
+  await callHook(deps.hooks, 'afterEpoch', { ...about, before: loadBefore, after: loadAfter }, emit)
   designOf(deps.policy).log?.reduced?.(context, { before, after: view, epoch }).forEach(emit)
   return { epoch, view }
 }

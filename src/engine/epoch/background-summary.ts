@@ -71,18 +71,15 @@ export async function takeSummary(
   const { background } = branch
   const { summary } = background
   if (summary === undefined) return undefined
-  const isThere = links[summary.count - 1]?.chain === summary.chain && standing.epoch?.id === summary.standing
-  if (!isThere) {
+  if (links[summary.count - 1]?.chain !== summary.chain || standing.epoch?.id !== summary.standing) {
     emit({ type: 'warning', topic: 'summary', message: 'What a background summary stands for is no longer there.' })
     background.drop()
     return undefined
   }
   if (!summary.isOver) return undefined
   const { proposal } = summary
-  if (proposal === undefined) {
-    background.drop()
-    return undefined
-  }
+  if (proposal === undefined) background.drop()
+  if (proposal === undefined) return undefined
   const cause = causeOf(before, isOver(before.load, limit))
   const planned = epochOf(context, standing, cause, proposal, summary.count)
   const view = viewUnder(context, standing, planned)

@@ -66,11 +66,7 @@ export function releasedThinking(
 
 /** Where the view first differs from the transcript. */
 function firstEdited(plan: Plan, items: readonly Item[], from: number): number {
-  const touched = new Set<string>()
-  for (const edit of plan) {
-    if (edit.op !== 'insert') touched.add(edit.id)
-    else if (edit.before !== undefined) touched.add(edit.before)
-  }
+  const touched = new Set(plan.map((edit) => (edit.op === 'insert' ? edit.before : edit.id)))
   const index = items.findIndex((item, i) => i >= from && touched.has(item.id))
   return index < 0 ? items.length : index
 }

@@ -1,4 +1,4 @@
-import { RECORD_VERSION, type CompactionAsked } from '../../core/records.ts'
+import { RECORD_VERSION } from '../../core/records.ts'
 import type { Branch } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
 import { readRequest } from '../prepare/open.ts'
@@ -20,8 +20,6 @@ export type Compaction =
   /** The next `prepare` does it. */
   | { readonly status: 'with-next-request' }
 
-const ASKED = { type: 'compaction-asked' } as const
-
 /** Longer instructions than this are a document, not a wish. */
 const MOST_CHARACTERS = 4_000
 
@@ -32,8 +30,8 @@ export async function compact(deps: EngineDeps, branch: Branch, options: Compact
   const asked = instructions === '' ? {} : { instructions }
   if (request === undefined) {
     // Through the log: the next request may come to another process.
-    const record: CompactionAsked = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, ...ASKED, ...asked }
-    await appendTo(deps, branch, [record])
+    const about = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'compaction-asked' } as const
+    await appendTo(deps, branch, [{ ...about, ...asked }])
     return { status: 'with-next-request' }
   }
   branch.wish.ask(asked)

@@ -10,10 +10,10 @@ import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch.ts'
 import { countItems, draftOf } from './draft-of.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
-import { SUMMARY_TIME_MS, summaryWriter } from './summary/summary-writer.ts'
+import { SUMMARY_TIME_MS, summaryWriter, type SummaryWriter } from './summary/summary-writer.ts'
 import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
 import { recallUnder } from './record/record-recall.ts'
-import { yieldNow } from '../../util/yield-now.ts'
+import { nextRound, yieldNow } from '../../util/yield-now.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
 const PASSES = 3
@@ -31,88 +31,92 @@ export async function declareEpoch(
   standing: Standing,
   cause: Cause,
 ): Promise<Epoch | NoEpoch> {
-  const lease = summaryLease(context, context.deps.policy.timeMs ?? SUMMARY_TIME_MS, standing)
+  const { passes = PASSES, timeMs = SUMMARY_TIME_MS } = context.deps.policy
+  const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
+  if (cause.requested !== undefined && !cause.forced && since === 0 && cause.requested.instructions === undefined)
+    return { nothing: 'nothing is new since the last compaction' }
+  const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
+  await countItems(draft, yieldNow())
+  const lease = summaryLease(context, timeMs, standing)
+  const writer = summaryWriter(context, { modelFree: cause.modelFree, before: cause.before })
   try {
-    return await planAndClaim(context, standing, cause, lease)
+    for (let pass = 1; pass <= passes; pass++) {
+      const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
+      const deeper = { ...draft, lowTokens: draft.lowTokens * aim }
+      const made = await tryPass(context, standing, cause, deeper, { lease, writer, pass, isLast: pass === passes })
+      if (made !== undefined) return made
+    }
+    return { nothing: 'no compaction made the request fit' }
   } finally {
     await lease.release()
   }
 }
 
-async function planAndClaim(
+interface Pass {
+  readonly lease: SummaryLease
+  readonly writer: SummaryWriter
+  readonly pass: number
+  readonly isLast: boolean
+}
+
+/** One plan and what becomes of it; undefined where a deeper one is worth trying. */
+async function tryPass(
   context: PrepareContext,
   standing: Standing,
   cause: Cause,
-  lease: SummaryLease,
-): Promise<Epoch | NoEpoch> {
+  draft: Draft,
+  { lease, writer, pass, isLast }: Pass,
+): Promise<Epoch | NoEpoch | undefined> {
+  const { deps, branch, limit } = context
+  await nextRound()
+  const plan = await planEpoch(draft, deps.policy)
+  if (plan.edits.length === 0) {
+    // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
+    if (cause.forced && !isLast) return undefined
+    return { nothing: 'everything left must be kept, or is too small to be worth removing' }
+  }
+  const viewOfPlan = (candidate: Proposal): View =>
+    viewUnder(context, standing, epochOf(context, standing, cause, candidate))
+  // Weighed before a summarizer is asked: its call costs money too.
+  if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return { nothing: 'it would cost more than it saves' }
+  const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
+  if (typeof right === 'object') {
+    await reference(deps, branch, handlesOfRecord(right))
+    return claim(context, standing, cause, right)
+  }
+  const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, limit)
+  const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
+  const planned = epochOf(context, standing, cause, proposal)
+  await nextRound()
+  // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
+  const view = viewUnder(context, standing, planned)
+  const { load } = view
+  if (isOver(load, limit) && !isLast) return undefined
+  // What will not be sent is not declared: a later request with more room would stand under it for nothing.
+  const mayClose = deps.policy.cascade.some(({ step }) => step === 'final')
+  if (isCertainlyOver(view.estimate, limit) && !mayClose) return { nothing: 'no compaction made the request fit', view }
+  // What a provider has counted is surer than what we wrote: a smaller request may have the higher bound.
+  const isSmaller =
+    load.count.high < cause.loadBefore || (cause.forced && load.count.tokens < (cause.before?.load.count.tokens ?? 0))
+  if (cause.bytesBefore > limit.bytes ? load.bytes >= cause.bytesBefore : !isSmaller)
+    return { nothing: 'the compacted request would not be smaller' }
+  await storeTexts(deps, branch, ownTexts(context, proposal))
+  await nextRound()
+  const recall = recallUnder(context, planned, view)
+  const won = await claim(context, standing, cause, { ...planned, after: load.count.high, recall })
+  return won.id === standing.epoch?.id ? { nothing: 'it is in force already' } : won
+}
+
+async function claim(context: PrepareContext, standing: Standing, cause: Cause, epoch: Epoch): Promise<Epoch> {
   const { deps, branch } = context
-  const pause = yieldNow()
-  const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
-  const isRepeated = since === 0 && cause.requested?.instructions === undefined
-  if (cause.requested !== undefined && !cause.forced && isRepeated)
-    return { nothing: 'nothing is new since the last compaction' }
-  const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
-  const claim = async (epoch: Epoch): Promise<Epoch> => {
-    // Together, so that a store can make them durable with one flush.
-    const [{ epoch: won }] = await Promise.all([
-      deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
-      cause.alongside?.(),
-    ])
-    // The first to compact this history had more room than we have.
-    if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
-    return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
-  }
-  await countItems(draft, pause)
-  const { passes = PASSES, cascade } = deps.policy
-  const writer = summaryWriter(context, {
-    modelFree: cause.modelFree,
-    before: cause.before,
-  })
-  for (let pass = 1; pass <= passes; pass++) {
-    const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
-    await pause()
-    const plan = await planEpoch({ ...draft, lowTokens: draft.lowTokens * aim }, deps.policy)
-    await pause()
-    if (plan.edits.length === 0) {
-      // A provider that counts more than we do: by our count the aim is met, and the request does not fit.
-      if (cause.forced && pass < passes) continue
-      return { nothing: 'everything left must be kept, or is too small to be worth removing' }
-    }
-    const viewOfPlan = (candidate: Proposal): View =>
-      viewUnder(context, standing, epochOf(context, standing, cause, candidate))
-    // Weighed before a summarizer is asked: its call costs money too.
-    if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false)
-      return { nothing: 'it would cost more than it saves' }
-    const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, context.limit)
-    const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
-    if (typeof right === 'object') {
-      await reference(deps, branch, handlesOfRecord(right))
-      return claim(right)
-    }
-    const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
-    const planned = epochOf(context, standing, cause, proposal)
-    await pause()
-    // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
-    const view = viewUnder(context, standing, planned)
-    const { load } = view
-    if (isOver(load, context.limit) && pass < passes) continue
-    // What will not be sent is not declared: a later request with more room would stand under it for nothing.
-    const mayClose = cascade.some(({ step }) => step === 'final')
-    if (isCertainlyOver(view.estimate, context.limit) && !mayClose)
-      return { nothing: 'no compaction made the request fit', view }
-    const isForBytes = cause.bytesBefore > context.limit.bytes
-    // What a provider has counted is surer than what we wrote: a smaller request may have the higher bound.
-    const isSmaller =
-      load.count.high < cause.loadBefore || (cause.forced && load.count.tokens < (cause.before?.load.count.tokens ?? 0))
-    if (isForBytes ? load.bytes >= cause.bytesBefore : !isSmaller)
-      return { nothing: 'the compacted request would not be smaller' }
-    await pause()
-    await storeTexts(deps, branch, ownTexts(context, proposal))
-    await pause()
-    const won = await claim({ ...planned, after: load.count.high, recall: recallUnder(context, planned, view) })
-    return won.id === standing.epoch?.id ? { nothing: 'it is in force already' } : won
-  }
-  return { nothing: 'no compaction made the request fit' }
+  // Together, so that a store can make them durable with one flush.
+  const [{ epoch: won }] = await Promise.all([
+    deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
+    cause.alongside?.(),
+  ])
+  // The first to compact this history had more room than we have.
+  if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
+  return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
 }
 
 /** The last epoch in a row leaves room for what the next request brings, which will have to do without one. */

@@ -6,7 +6,7 @@ import type { PresentOptions } from '../deps.ts'
 import type { PrepareContext, Standing } from '../prepare/context.ts'
 import { fixedCountOf, likelyCounts, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
-import { keptTokens, type Draft } from './cascade/draft.ts'
+import { keptTokens, linkPlaces, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
 import { lowWater } from './thresholds.ts'
 import type { Pause } from '../../util/yield-now.ts'
@@ -25,18 +25,19 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   })
   const origins = originsOf(context, standing)
   const fixed = fixedCountOf(context)
-  const likely = deps.policy.water.lowBy === 'tokens' ? likelyOf(context, fixed.tokens) : undefined
+  const likely =
+    deps.policy.water.lowBy === 'tokens' ? { ...once(likelyCounts(context)), fixedTokens: fixed.tokens } : undefined
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
   const bound = {
-    tokensOf: once(tokensOf(context)),
-    countText: onceForShort(textTokensOf(context)),
+    ...once({ tokensOf: tokensOf(context), countText: textTokensOf(context) }),
     fixedTokens: fixed.high,
   }
   const counts = likely ?? bound
   return {
     items,
     links,
+    places: linkPlaces({ items, links }),
     turns,
     keep,
     pinned,
@@ -62,42 +63,33 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   }
 }
 
-function likelyOf(context: PrepareContext, fixedTokens: number): NonNullable<Draft['likely']> {
-  const { tokensOf: ofItem, countText } = likelyCounts(context)
-  return { tokensOf: once(ofItem), countText: onceForShort(countText), fixedTokens }
-}
-
-/** A plan asks for the size of every item many times over. */
-function once<T>(count: (of: T) => number): (of: T) => number {
-  const known = new Map<T, number>()
-  return (of) => {
-    const before = known.get(of)
-    if (before !== undefined) return before
-    const tokens = count(of)
+/** A plan asks for the size of every item and of every short text many times over. */
+function once({ tokensOf, countText }: Pick<Draft, 'tokensOf' | 'countText'>): Pick<Draft, 'tokensOf' | 'countText'> {
+  const known = new Map<Item | string, number>()
+  const count = <T extends Item | string>(of: T, size: (of: T) => number): number => {
+    const tokens = known.get(of) ?? size(of)
     known.set(of, tokens)
     return tokens
   }
-}
-
-/** Items between two looks at the clock. */
-const PAUSE_EVERY = 256
-
-/** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
-export async function countItems({ items, tokensOf: count, countText, likely }: Draft, pause: Pause): Promise<void> {
-  for (const [index, item] of items.entries()) {
-    count(item)
-    likely?.tokensOf(item)
-    if (item.kind === 'user') (likely?.countText ?? countText)(item.text.trim())
-    if (index % PAUSE_EVERY === 0) await pause()
+  return {
+    tokensOf: (item) => count(item, tokensOf),
+    countText: (text) => (text.length > SHORT_CHARACTERS ? countText(text) : count(text, countText)),
   }
 }
 
 /** Longer texts are mostly records that are being written, each of them once. */
 const SHORT_CHARACTERS = 2_000
 
-function onceForShort(count: (text: string) => number): (text: string) => number {
-  const short = once(count)
-  return (text) => (text.length <= SHORT_CHARACTERS ? short : count)(text)
+/** Items between two looks at the clock. */
+const PAUSE_EVERY = 256
+
+/** Counts what a plan will ask for, a part at a time: of a long history a single step would count all of it at once. */
+export async function countItems({ items, tokensOf, likely }: Draft, pause: Pause): Promise<void> {
+  for (const [index, item] of items.entries()) {
+    tokensOf(item)
+    likely?.tokensOf(item)
+    if (index % PAUSE_EVERY === 0) await pause()
+  }
 }
 
 /** What a text of the draft was made from, when it is a view or a reader's answer. */
@@ -112,36 +104,24 @@ function originsOf(context: PrepareContext, { firstSend }: Standing): (text: str
   const known = new Map<string, TextOrigin | undefined>()
   for (const [index, { text, handle }] of firstSend) {
     const original = conversation.items[index]!.text
-    const whole = (): string => deps.redact?.(original) ?? original
     const derived = derivedFrom(deps, branch, original)
     known.set(text, {
       handle,
       present: (options) =>
         derived?.shorten(options.budgetTokens, options.countTokens) ??
-        deps.present(whole(), { ...options, handle }).text,
+        deps.present(deps.redact?.(original) ?? original, { ...options, handle }).text,
     })
   }
   return (text) => {
-    if (!known.has(text)) {
-      const derived = derivedFrom(deps, branch, text)
-      known.set(
-        text,
-        derived && {
-          handle: derived.handles[0]!,
-          present: ({ budgetTokens, countTokens }) => derived.shorten(budgetTokens, countTokens),
-        },
-      )
+    if (known.has(text)) return known.get(text)
+    const derived = derivedFrom(deps, branch, text)
+    const origin: TextOrigin | undefined = derived && {
+      handle: derived.handles[0]!,
+      present: ({ budgetTokens, countTokens }) => derived.shorten(budgetTokens, countTokens),
     }
-    return known.get(text)
+    known.set(text, origin)
+    return origin
   }
-}
-
-/** What no reduction may fold away, by item index. */
-interface Protected {
-  readonly keep: ReadonlySet<number>
-  /** The part of `keep` that stays even where everything else is quoted: pins and instructions inside the history. */
-  readonly pinned: ReadonlySet<number>
-  readonly openFrom: number
 }
 
 /** Longer answers than this are not kept for the sake of the question that they end with. */
@@ -156,7 +136,7 @@ function protectedItems(
   links: readonly Link[],
   turns: Turns,
   pins: ReadonlySet<string>,
-): Protected {
+): Pick<Draft, 'keep' | 'pinned' | 'openFrom'> {
   const chained = new Set(links.map((link) => link.index))
   const openFrom = openStepStart(items, turns)
   const keep = new Set<number>()
@@ -168,30 +148,24 @@ function protectedItems(
     const before = items[newest - 1]
     if (before?.kind === 'assistant' && before.text.length <= QUESTION_CHARACTERS) keep.add(newest - 1)
   }
-  const pinned = new Set<number>()
-  for (const [index, item] of items.entries()) {
-    if (index >= openFrom || item.kind === 'instruction') keep.add(index)
-    if (item.kind === 'instruction') pinned.add(index)
-  }
   // The provider's own compaction is all that it knows of what stood before.
   const compaction = items.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
-  if (compaction >= 0) {
-    keep.add(compaction)
-    pinned.add(compaction)
-  }
-  for (const link of links) {
-    if (!pins.has(link.identity)) continue
-    keep.add(link.index)
-    pinned.add(link.index)
-  }
-  return { keep, pinned, openFrom }
+  const pinned = new Set([
+    ...items.flatMap(({ kind }, index) => (kind === 'instruction' || index === compaction ? [index] : [])),
+    ...links.filter(({ identity }) => pins.has(identity)).map(({ index }) => index),
+  ])
+  for (let index = openFrom; index < items.length; index++) keep.add(index)
+  return { keep: new Set([...keep, ...pinned]), pinned, openFrom }
 }
 
 /** Pictures and documents beside a user's words belong to them; results in the same message do not. */
 function keepMessage(items: readonly Item[], index: number, keep: Set<number>): void {
   const { message } = items[index]!
-  for (let i = index; i >= 0 && items[i]!.message === message; i--) if (isUserPart(items[i]!)) keep.add(i)
-  for (let i = index + 1; i < items.length && items[i]!.message === message; i++) if (isUserPart(items[i]!)) keep.add(i)
+  const isOther = (item: Item): boolean => item.message !== message
+  const end = items.findIndex((item, i) => i > index && isOther(item))
+  const from = items.findLastIndex((item, i) => i < index && isOther(item)) + 1
+  for (let i = from; i < (end < 0 ? items.length : end); i++) {
+    const { role, kind } = items[i]!
+    if (role === 'user' && (kind === 'user' || kind === 'media')) keep.add(i)
+  }
 }
-
-const isUserPart = (item: Item): boolean => item.role === 'user' && (item.kind === 'user' || item.kind === 'media')

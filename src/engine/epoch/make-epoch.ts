@@ -9,12 +9,6 @@ import { appendTo } from '../session/log.ts'
 import { isWriting } from '../session/branch.ts'
 import { nextRound } from '../../util/yield-now.ts'
 
-/** Nothing came of what the log asks for: no other process tries it again. */
-async function refuse({ deps, branch }: PrepareContext, refusal: string): Promise<void> {
-  const at = deps.clock.now()
-  await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent: branch.agent, type: 'compaction-asked', refusal }])
-}
-
 /** Makes an epoch; where none makes the request fit, the smallest view that was found. */
 export async function makeEpoch(
   context: PrepareContext,
@@ -46,7 +40,10 @@ export async function makeEpoch(
   })
   wish.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
-    if (requested?.isLogged === true) await refuse(context, epoch.nothing)
+    // Nothing came of what the log asks for: no other process tries it again.
+    const { deps } = context
+    const asked = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'compaction-asked' } as const
+    if (requested?.isLogged === true) await appendTo(deps, branch, [{ ...asked, refusal: epoch.nothing }])
     return epoch.view === undefined ? {} : { smallest: epoch.view }
   }
   await nextRound()

@@ -1,45 +1,37 @@
 import { isWriting } from '../session/branch.ts'
-import type { Conversation } from '../../core/conversation.ts'
 import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
-import type { Load } from '../../core/target.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { fixedTokensOf, isOver } from '../prepare/counting.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
-import { decidingCount, highWater, isHigh } from './thresholds.ts'
+import { highWater, isHigh } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
 export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
-  const { deps, branch, limit } = context
+  const { deps, branch, links, limit } = context
+  const { policy } = deps
+  const { epoch } = standing
   if (branch.wish.request !== undefined) return true
-  if (sentBefore(context, standing.epoch?.id) !== undefined) return false
-  if (epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW) return false
+  if (sentBefore(context, epoch?.id) !== undefined) return false
+  if (epoch !== undefined && epochsInARow(context, epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
   if (isWriting(branch.background)) return false
-  const { policy } = deps
-  if (hasManyMessages(context, standing, conversation)) return true
-  if (!isHigh(policy, limit, isBaseHigh(context) ? byBound(load) : load, branch.log.cacheIsWarm)) return false
+  // A preset's window of messages is full, and a tenth of it has come in since the last epoch.
+  const { messages } = designOf(policy)
+  const since = links.length - (epoch === undefined ? 0 : declaredCount(epoch))
+  if (messages && messages.count(conversation.items) >= messages.most && since >= messages.most * 0.1) return true
+  const { cacheIsWarm } = branch.log
+  // A preset's formula may be at high water before anything was said: its constants stand for prompts that this window has no room for. No
+  // reduction gets below that, so our own upper bound decides.
+  const alone = { ...context.conversation, items: context.conversation.items.slice(-1) }
+  const base = deps.meter.design?.estimate?.(alone, context.target.model) ?? 0
+  const { high } = load.count
+  const isBaseHigh = base > 0 && base >= highWater(policy, limit, cacheIsWarm)
+  const deciding = isBaseHigh ? { ...load, count: { ...load.count, tokens: high } } : load
+  if (!isHigh(policy, limit, deciding, cacheIsWarm)) return false
   const { rest } = policy.water
-  return rest === 0 || load.count.high - (standing.epoch?.after ?? 0) >= rest * limit.tokens
-}
-
-/**
- * Whether a preset's formula is at high water before anything was said: its constants stand for prompts that this window has no room for. No
- * reduction gets below that, so our own upper bound decides.
- */
-function isBaseHigh({ deps, conversation, target, limit, branch }: PrepareContext): boolean {
-  const base = deps.meter.design?.estimate?.({ ...conversation, items: conversation.items.slice(-1) }, target.model)
-  return base !== undefined && base >= highWater(deps.policy, limit, branch.log.cacheIsWarm)
-}
-
-const byBound = (load: Load): Load => ({ ...load, count: { ...load.count, tokens: load.count.high } })
-
-/** A preset's window of messages is full, and a tenth of it has come in since the last epoch. */
-function hasManyMessages({ deps, links }: PrepareContext, { epoch }: Standing, view: Conversation): boolean {
-  const { messages } = designOf(deps.policy)
-  if (messages === undefined || messages.count(view.items) < messages.most) return false
-  return links.length - (epoch === undefined ? 0 : declaredCount(epoch)) >= messages.most * 0.1
+  return rest === 0 || high - (epoch?.after ?? 0) >= rest * limit.tokens
 }
 
 /**
@@ -77,16 +69,4 @@ export function isOverheadHigh(context: PrepareContext): boolean {
   const message = `Instructions and tools take ${fixed} tokens and reduction starts at ${line}: no model is asked for a summary.`
   emit({ type: 'warning', topic: 'fixed-overhead', message })
   return true
-}
-
-/** One event for each time that the load comes to high water, by the same arithmetic that starts a reduction. */
-export function noteHighWater({ deps, branch, limit, emit }: PrepareContext, { load }: View): void {
-  const { policy } = deps
-  const { cacheIsWarm } = branch.log
-  if (!branch.requests.rose(isHigh(policy, limit, load, cacheIsWarm))) return
-  emit({
-    type: 'compaction-needed',
-    load: load.count[decidingCount(policy)],
-    threshold: highWater(policy, limit, cacheIsWarm),
-  })
 }

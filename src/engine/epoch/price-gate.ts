@@ -34,16 +34,8 @@ export function quoteEpoch(input: QuoteInput, price: PriceModel): EpochPrice {
   }
 }
 
-/** Judges plans of epochs that nothing forces. */
-export interface PriceGate {
-  /** False, with an event, when the epoch would cost more than it saves. */
-  accepts(planned: View): boolean
-  /** The numbers of the last plan. */
-  quote(): EpochPrice | undefined
-}
-
 /** Undefined where the policy has no gate or the price is not known: then high water alone decides. */
-export function priceGate(context: PrepareContext, before: View): PriceGate | undefined {
+export function priceGate(context: PrepareContext, before: View) {
   const { deps, branch, target, conversation, emit } = context
   const { price } = deps.catalogue.resolve(target.model).info
   if (deps.policy.priceGate !== true || price === undefined) return undefined
@@ -52,7 +44,8 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
   const elapsedSeconds = measured === undefined ? 0 : Math.max(0, deps.clock.now() - measured.at) / 1000
   let quote: EpochPrice | undefined
   return {
-    accepts(planned) {
+    /** False, with an event, when the epoch would cost more than it saves. */
+    accepts(planned: View): boolean {
       quote = quoteEpoch(
         {
           before: before.load.count.tokens,
@@ -67,7 +60,8 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
       if (!pays) emit({ type: 'epoch-deferred', ...quote })
       return pays
     },
-    quote: () => quote,
+    /** The numbers of the last plan. */
+    quote: (): EpochPrice | undefined => quote,
   }
 }
 

@@ -61,13 +61,13 @@ export function reserved(
   return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
 }
 
-/** Wire messages in a view; each message of ours counts as one. */
-export function messagesOf(items: readonly Item[]): number {
-  let count = 0
-  let last: number | undefined
-  for (const { message } of items) {
-    if (message < 0 || message !== last) count++
-    last = message
+/** Items by the wire message they stand in, in order; each item that we inserted is a message of its own. */
+export function messagesOf(items: readonly Item[]): Item[][] {
+  const messages: Item[][] = []
+  for (const item of items) {
+    const last = messages.at(-1)
+    if (last !== undefined && item.message >= 0 && last[0]!.message === item.message) last.push(item)
+    else messages.push([item])
   }
-  return count
+  return messages
 }

@@ -33,9 +33,6 @@ export interface Instructions {
 
 const LIMIT = 32 * 1024
 const SEPARATOR = '\n\n'
-const note = (total: number, maxBytes: number): string =>
-  `${SEPARATOR}[Instructions cut: ${total} bytes, and ${maxBytes} fit.]`
-
 const placesOf = (policy: string): Design['instructions'] => {
   const preset = policies.get(policy)
   return preset && designOf(preset).instructions
@@ -74,7 +71,7 @@ export async function loadInstructions(options: InstructionOptions): Promise<Ins
 }
 
 function cutTo(whole: string, total: number, maxBytes: number): string {
-  const ending = note(total, maxBytes)
+  const ending = `${SEPARATOR}[Instructions cut: ${total} bytes, and ${maxBytes} fit.]`
   return cutHeadBytes(whole, Math.max(0, maxBytes - byteLength(ending))) + ending
 }
 
@@ -155,11 +152,7 @@ async function nearestWith(markers: readonly string[], start: string): Promise<s
 /** Every directory from the root down to the working one, both included, each once. */
 async function directoriesDown(root: string, workDir: string): Promise<string[]> {
   const real = await realpath(workDir).catch(() => resolve(workDir))
-  const steps = relative(root, real)
-    .split(sep)
-    .filter((step) => step !== '')
-  if (steps[0] === '..') return [root]
-  const dirs = [root]
-  for (const step of steps) dirs.push(join(dirs.at(-1)!, step))
-  return dirs
+  const steps = relative(root, real).split(sep)
+  if (steps[0] === '..' || steps[0] === '') return [root]
+  return [root, ...steps.map((_, i) => join(root, ...steps.slice(0, i + 1)))]
 }

@@ -1,8 +1,7 @@
 import { applyEdits, changeEnvelope } from '../../core/edits.ts'
 import { refine, straddles } from '../../meter/index.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
-import { noteHighWater } from '../epoch/needs-epoch.ts'
-import { highWater } from '../epoch/thresholds.ts'
+import { decidingCount, highWater, isHigh } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
 import { countAhead, loadsOf, lowerOutput } from './counting.ts'
@@ -12,7 +11,13 @@ import { standingPlan } from './standing.ts'
 export async function measure(taken: TakenIn): Promise<Measured> {
   const { standing } = taken
   const { context, view } = await refinedView(taken.context, standing, taken.seen ?? viewOf(taken.context, standing))
-  noteHighWater(context, view)
+  const { branch, deps, limit, emit } = context
+  const { cacheIsWarm } = branch.log
+  // One event for each time that the load comes to high water, by the same arithmetic that starts a reduction.
+  if (branch.requests.rose(isHigh(deps.policy, limit, view.load, cacheIsWarm))) {
+    const load = view.load.count[decidingCount(deps.policy)]
+    emit({ type: 'compaction-needed', load, threshold: highWater(deps.policy, limit, cacheIsWarm) })
+  }
   const roomier = context.branch.wish.request === undefined ? lowerOutput(context, view) : undefined
   if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
   const { settings, changes } = roomier.conversation

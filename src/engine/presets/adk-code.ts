@@ -15,7 +15,7 @@ import { LANGUAGE, QUOTE_BYTES, summarise, type Style } from '../epoch/cascade/s
 import { excerptOf } from '../epoch/summary/transcript.ts'
 import { headTail, byteLength } from '../intake/text.ts'
 import { plainMeter, type Design, type DesignView } from './design.ts'
-import { ADDRESS_BYTES, CAUTION, utf8Length, type Guarded, type LoadEstimator } from './shared.ts'
+import { ADDRESS_BYTES, CAUTION, type Guarded, type LoadEstimator } from './shared.ts'
 
 /** Above either a result is large. */
 const ADK_CODE_TRIGGERS = { bytes: 10_240, lines: 256 }
@@ -59,7 +59,7 @@ function adkCodeGuard(
 export const adkCodeEstimator: LoadEstimator = {
   name: 'adk-code',
   estimate: ({ head, items }) =>
-    [...head, ...items].reduce((sum, { text }) => sum + Math.floor(utf8Length(text) / 4), 0),
+    [...head, ...items].reduce((sum, { text }) => sum + Math.floor(byteLength(text) / 4), 0),
 }
 
 /** The one price that the document lists. It differs from AutoSRE's for the same model. */

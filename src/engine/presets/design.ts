@@ -90,8 +90,8 @@ export interface Reduction {
   readonly epoch: Epoch
 }
 
-/** A design's formula; `telemetry` is what the provider counted last on this model. Undefined: it cannot say. */
-export type Formula = (conversation: Conversation, model: string, telemetry: number | undefined) => number | undefined
+/** A design's formula. */
+type Formula = (conversation: Conversation, model: string) => number
 
 /**
  * A meter that decides by a design's formula. `count.tokens` is the design's number, which says when to act; `count.high` is what may
@@ -102,10 +102,10 @@ export function plainMeter(base: Meter, formula: Formula): DesignMeter {
     ...base,
     design: {
       factor: () => 1,
-      estimate: (conversation, model) => formula(conversation, model, undefined) ?? 0,
-      load({ target, conversation, occupancy, last }) {
+      estimate: formula,
+      load({ target, conversation, occupancy }) {
         const { count, measured } = occupancy
-        const estimate = formula(conversation, target.model, last?.prompt) ?? 0
+        const estimate = formula(conversation, target.model)
         // Where a measured prompt is part of the request, it is worth more than the formula.
         const tokens = measured === undefined ? estimate : Math.max(estimate, count.tokens)
         return { ...occupancy, count: { ...count, tokens } }

@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
 import type { GuardRule } from '../../core/policy.ts'
 import { isRecord, parsedJson, recordOf, type Fields } from '../../core/values.ts'
+import { parseStructure } from '../intake/json/json-view.ts'
 import { byteLength, countLines } from '../intake/text.ts'
 
 /** Variables of the process, passed in. */
@@ -38,23 +38,6 @@ export interface LoadEstimator {
   readonly name: string
   estimate(conversation: Conversation): number
 }
-
-/** Items by the wire message they stand in, in order; each item that we inserted is a message of its own. */
-export function messagesOf(items: readonly Item[]): Item[][] {
-  const messages: Item[][] = []
-  let last = -1
-  for (const item of items) {
-    if (item.message < 0 || item.message !== last || messages.length === 0) messages.push([item])
-    else messages.at(-1)!.push(item)
-    last = item.message
-  }
-  return messages
-}
-
-export const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf8')
-
-/** Bytes behind base64 text, without decoding it. */
-export const decodedLength = (base64: string): number => Math.floor((base64.length * 3) / 4)
 
 /** The fields of a declaration or of arguments; empty for text that is no JSON object. */
 export const fieldsOf = (text: string): Fields => recordOf(parsedJson(text)) ?? {}
@@ -103,16 +86,7 @@ export function triggeredBy(output: string, trigger: IntakeTrigger): keyof Intak
   if (trigger.chars !== undefined && output.length > trigger.chars) return 'chars'
   if (trigger.bytes !== undefined && byteLength(output) > trigger.bytes) return 'bytes'
   if (trigger.lines !== undefined && countLines(output) > trigger.lines) return 'lines'
-  return trigger.items !== undefined && itemsIn(output) > trigger.items ? 'items' : undefined
-}
-
-function itemsIn(output: string): number {
-  if (!/^\s*[[{]/.test(output)) return 0
-  try {
-    return itemCount(JSON.parse(output))
-  } catch {
-    return 0
-  }
+  return trigger.items !== undefined && itemCount(parseStructure(output)) > trigger.items ? 'items' : undefined
 }
 
 /** Length of a list, keys of an object, none for text. */

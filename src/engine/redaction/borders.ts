@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import type { Handle } from '../../core/handles.ts'
-import type { EpochEdit, Epoch, LogRecord } from '../../core/records.ts'
-import type { ArtifactMeta, ArtifactStore } from '../../ports/artifact-store.ts'
+import type { Epoch, LogRecord } from '../../core/records.ts'
+import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -21,42 +20,27 @@ function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
 }
 
 /** Names and ids are a client's words too. Hashes and what a record is found by stay. */
-function redactRecord(redact: Redactor, record: LogRecord): LogRecord {
-  switch (record.type) {
-    case 'item-seen':
-      return {
-        ...record,
-        callId: record.callId && redact(record.callId),
-        toolName: record.toolName && redact(record.toolName),
-        kind: redact(record.kind),
-        role: redact(record.role),
-        text: redact(record.text),
-        fragment: redact(record.fragment),
-      }
-    case 'edit':
-      return { ...record, text: redact(record.text), reason: redact(record.reason) }
-    case 'audit':
-      return {
-        ...record,
-        callId: record.callId && redact(record.callId),
-        tool: record.tool && redact(record.tool),
-        reason: redact(record.reason),
-      }
-    case 'compaction-asked':
-      return record.instructions === undefined ? record : { ...record, instructions: redact(record.instructions) }
-    case 'usage':
-    case 'request-sent':
-      return { ...record, model: redact(record.model) }
-    case 'epoch':
-      return redactEpoch(redact, record)
-    default:
-      return record
-  }
+const WORDS: { readonly [T in LogRecord['type']]?: readonly string[] } = {
+  'item-seen': ['callId', 'toolName', 'kind', 'role', 'text', 'fragment'],
+  edit: ['text', 'reason'],
+  audit: ['callId', 'tool', 'reason'],
+  'compaction-asked': ['instructions'],
+  usage: ['model'],
+  'request-sent': ['model'],
 }
+
+/** A record with these of its fields redacted, where it has them. */
+function redactFields<T extends object>(redact: Redactor, record: T, names: readonly string[] = []): T {
+  const words = Object.entries(record).filter(([name, value]) => names.includes(name) && typeof value === 'string')
+  return { ...record, ...Object.fromEntries(words.map(([name, value]) => [name, redact(value as string)])) }
+}
+
+const redactRecord = (redact: Redactor, record: LogRecord): LogRecord =>
+  record.type === 'epoch' ? redactEpoch(redact, record) : redactFields(redact, record, WORDS[record.type])
 
 const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
   ...epoch,
-  edits: epoch.edits.map((edit): EpochEdit => ('text' in edit ? { ...edit, text: redact(edit.text) } : edit)),
+  edits: epoch.edits.map((edit) => redactFields(redact, edit, ['text'])),
 })
 
 /** Everything that is written; what was written is what is read, also in the process that wrote it. */
@@ -76,26 +60,11 @@ export function redactingStore<S extends SessionStore>(store: S, redact: Redacto
   }
 }
 
-function redactingArtifacts(artifacts: ArtifactStore, redact: Redactor): ArtifactStore {
-  const cleaned = (meta: ArtifactMeta): ArtifactMeta => {
-    const { tool, callId } = meta
-    return {
-      ...meta,
-      tool: tool && redact(tool),
-      callId: callId && redact(callId),
-    }
-  }
-  return {
-    ...artifacts,
-    put: (tenant, bytes, meta) => artifacts.put(tenant, redactBytes(redact, bytes), meta && cleaned(meta)),
-  }
-}
-
-/** The address of what will be stored, not of what came. */
-const redactingAddress =
-  (addressOf: (tenant: string, bytes: Uint8Array) => Handle, redact: Redactor) =>
-  (tenant: string, bytes: Uint8Array): Handle =>
-    addressOf(tenant, redactBytes(redact, bytes))
+const redactingArtifacts = (artifacts: ArtifactStore, redact: Redactor): ArtifactStore => ({
+  ...artifacts,
+  put: (tenant, bytes, meta) =>
+    artifacts.put(tenant, redactBytes(redact, bytes), meta && redactFields(redact, meta, ['tool', 'callId'])),
+})
 
 /** A second provider sees no secrets, and none that it makes up comes back. */
 export function redactingSummarizer(summarizer: Summarizer, redact: Redactor): Summarizer {
@@ -120,7 +89,8 @@ export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
     redact,
     sessions: redactingStore(deps.sessions, redact),
     artifacts: redactingArtifacts(deps.artifacts, redact),
-    addressOf: redactingAddress(deps.addressOf, redact),
+    // The address of what will be stored, not of what came.
+    addressOf: (tenant, bytes) => deps.addressOf(tenant, redactBytes(redact, bytes)),
     summarizer: summarizer && redactingSummarizer(summarizer, redact),
   }
 }

@@ -277,11 +277,12 @@ export async function squeezeNew(
   const draft = draftOf(context, standing)
   const pause = yieldNow()
   await countItems(draft, pause)
+  const sparing = { gone: (index: number): boolean => !fresh.has(index), shown: new Map<number, string>() }
   const excess = Math.max(0, before.load.count.high - limit.tokens) + SLACK_TOKENS
   for (const times of TRIES) {
     await pause()
     const options = { floorTokens: FLOOR_TOKENS }
-    const proposal = await squeeze(draft, excess * times, (index) => !fresh.has(index), options)
+    const proposal = await squeeze(draft, excess * times, sparing, options)
     const made = proposal.edits.flatMap((edit): NewEdit[] => {
       if (edit.op !== 'replace' || edit.handle === undefined) return []
       const link = links[edit.at]!

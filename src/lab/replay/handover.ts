@@ -1,6 +1,6 @@
 import type { Item } from '../../core/item.ts'
 import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../core/quotes.ts'
-import { callReader } from '../../engine/epoch/record/calls.ts'
+import { mainArgument } from '../../engine/epoch/record/calls.ts'
 import { lineKey } from '../../engine/epoch/record/excerpts.ts'
 import { isOpen, planStateOf } from '../../engine/epoch/record/facts.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
@@ -148,10 +148,9 @@ const CALL_LINE = /^[»>*\-•\s]*(\S+)/
 
 function callsWithArgument(covered: readonly Item[], inserted: readonly string[]): number {
   const byTool = new Map<string, Set<string>>()
-  const calls = callReader()
   for (const item of covered) {
     if (item.kind !== 'call' || item.toolName === undefined) continue
-    const main = calls.mainArgument(item).slice(0, ARGUMENT_CHARACTERS)
+    const main = mainArgument(item).slice(0, ARGUMENT_CHARACTERS)
     if (main === '') continue
     byTool.set(item.toolName, (byTool.get(item.toolName) ?? new Set()).add(main))
   }

@@ -12,6 +12,8 @@ import type { Readers } from '../../readers/reader-tools.ts'
 export interface Draft {
   readonly items: readonly Item[]
   readonly links: readonly Link[]
+  /** Place of each item in the chain; -1 for items outside it. */
+  readonly places: Int32Array
   readonly turns: Turns
   /** Item indexes that are never folded away: task, newest user message, open step, pending calls, pins, instructions. */
   readonly keep: ReadonlySet<number>
@@ -57,11 +59,13 @@ export interface Proposal {
   readonly asks?: readonly SummaryAsk[]
 }
 
-/** What earlier steps of a cascade have proposed. */
+/** What a proposal, as far as it has come, would leave. */
 export interface PlannedSoFar {
   readonly edits: readonly EpochEdit[]
   /** Tokens of what would be left, as a sum of upper bounds. */
   readonly projected: number
+  /** Bytes of the body. Items that stay count as they came, so the envelope needs no estimate. */
+  readonly bytes: () => number
   /** Whether an item would leave, by its index. */
   readonly gone: (index: number) => boolean
   /** Texts that stand in the place of items, by index. */
@@ -126,16 +130,9 @@ export const storedText = ({ text, toolName, callId }: Item): StoredText => ({ t
 export const NOTHING: Proposal = { edits: [], stored: new Map() }
 
 /** Place of each item in the chain; -1 for items outside it. */
-export function linkPlaces(draft: Pick<Draft, 'items' | 'links'>): Int32Array {
-  const places = new Int32Array(draft.items.length).fill(-1)
-  for (const [k, link] of draft.links.entries()) places[link.index] = k
-  return places
-}
-
-/** Place of the first chained item at or behind each item; -1 where none follows. */
-export function nextPlaces(draft: Pick<Draft, 'items' | 'links'>): Int32Array {
-  const places = linkPlaces(draft)
-  for (let i = places.length - 2; i >= 0; i--) if (places[i]! < 0) places[i] = places[i + 1]!
+export function linkPlaces({ items, links }: Pick<Draft, 'items' | 'links'>): Int32Array {
+  const places = new Int32Array(items.length).fill(-1)
+  for (const [k, link] of links.entries()) places[link.index] = k
   return places
 }
 
@@ -186,44 +183,57 @@ export function foldableIn(draft: Draft, from: number, to: number): number[] {
   return indexes
 }
 
-export function dropEdits(draft: Draft, indexes: readonly number[], reason: string): EpochEdit[] {
-  const places = linkPlaces(draft)
-  return rangesOf(indexes.map((index) => ({ place: places[index]!, reason })).filter(({ place }) => place >= 0))
+export const dropEdits = ({ places }: Draft, indexes: readonly number[], reason: string): EpochEdit[] =>
+  rangesOf(indexes.map((index) => ({ place: places[index]!, reason })).filter(({ place }) => place >= 0))
+
+/** The items at these indexes leave, and one message stands for them. */
+export const standIn = (draft: Draft, folded: readonly number[], text: string, why: StandInReasons): EpochEdit[] => [
+  ...dropEdits(draft, folded, why.dropped),
+  {
+    op: 'insert',
+    at: summaryPlace(draft, folded[0]!, folded.at(-1)! + 1),
+    role: 'user',
+    text,
+    reason: why.inserted,
+  },
+]
+
+export interface StandInReasons {
+  readonly dropped: string
+  readonly inserted: string
+}
+
+/** Place of the first chained item of a range that is wanted. */
+function firstPlace(
+  { places }: Draft,
+  from: number,
+  to: number,
+  isWanted?: (index: number) => boolean,
+): number | undefined {
+  for (let i = from; i < to; i++) if (places[i]! >= 0 && isWanted?.(i) !== false) return places[i]
+  return undefined
 }
 
 /** Place of the first chained item from `index` on; the end of the chain when there is none. */
-export function placeFrom(draft: Draft, index: number): number {
-  const places = linkPlaces(draft)
-  for (let i = index; i < places.length; i++) if (places[i]! >= 0) return places[i]!
-  return draft.links.length
-}
+export const placeFrom = (draft: Draft, index: number): number =>
+  firstPlace(draft, index, draft.items.length) ?? draft.links.length
 
 /** A kept call or result keeps its whole step: half of a pair is no valid request. */
-export function mustStayWhole(draft: Draft, from: number, to: number): boolean {
-  for (let i = from; i < to; i++) {
-    const kind = draft.items[i]!.kind
-    if (draft.keep.has(i) && (kind === 'call' || kind === 'result')) return true
-  }
-  return false
-}
+export const mustStayWhole = ({ items, keep }: Draft, from: number, to: number): boolean =>
+  items.slice(from, to).some(({ kind }, i) => keep.has(from + i) && (kind === 'call' || kind === 'result'))
 
 /**
  * The summary stands before the first thing that stays behind the first folded one: with the newest user message older than
  * the tail, the request then still comes after it. A step that stays whole is never split by it.
  */
-export function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
-  const places = linkPlaces(draft)
-  const firstChained = (from: number, to: number, wanted: (i: number) => boolean): number | undefined => {
-    for (let i = from; i < to; i++) if (places[i]! >= 0 && wanted(i)) return places[i]
-    return undefined
-  }
+function summaryPlace(draft: Draft, firstFolded: number, tailFrom: number): number {
   for (const { from, to } of draft.turns.steps) {
     if (to <= firstFolded || from >= tailFrom) continue
     const whole = mustStayWhole(draft, from, to)
-    const place = firstChained(Math.max(from, firstFolded), to, (i) => whole || draft.keep.has(i))
+    const place = firstPlace(draft, Math.max(from, firstFolded), to, (i) => whole || draft.keep.has(i))
     if (place !== undefined) return place
   }
-  return firstChained(tailFrom, draft.items.length, () => true) ?? draft.links.length
+  return placeFrom(draft, tailFrom)
 }
 
 /** The common height that the largest are cut down to so that all together fit: small ones stay whole as long as possible. */

@@ -1,19 +1,9 @@
-import type { Handle } from '../../../core/handles.ts'
+import { rangesOf } from '../../../core/epochs.ts'
 import { mediaBytes, type Item } from '../../../core/item.ts'
 import type { CascadeStep, Policy, SqueezeStep } from '../../../core/policy.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import { designOf, type OwnStepFunction } from '../../presets/design.ts'
-import {
-  dropEdits,
-  foldableIn,
-  nextPlaces,
-  NOTHING,
-  workingRoom,
-  type Draft,
-  type PlannedSoFar,
-  type Proposal,
-  type StoredText,
-} from './draft.ts'
+import { dropEdits, foldableIn, NOTHING, workingRoom, type Draft, type PlannedSoFar, type Proposal } from './draft.ts'
 import { fold } from './fold.ts'
 import { shedMedia } from './shed-media.ts'
 import { squeeze } from './squeeze.ts'
@@ -28,17 +18,15 @@ const LIMIT_SHARE = 0.98
  * weighs a thousand times more in bytes than in tokens; text only when that was not enough, by a plan for a smaller window.
  */
 export async function planEpoch(draft: Draft, policy: Policy): Promise<Proposal> {
+  const { limitBytes } = draft
+  const within = LIMIT_SHARE * limitBytes
   const planned = await runCascade(draft, policy)
-  const bytes = projectedBytes(draft, planned)
-  if (bytes <= draft.limitBytes) return planned
-  const limitBytes = draft.limitBytes * LIMIT_SHARE
-  const shed = merge(
-    planned,
-    shedMedia(draft, bytes, goneIn(draft, planned), { aimBytes: draft.limitBytes * AIM_SHARE, limitBytes }),
-  )
-  const left = projectedBytes(draft, shed)
-  if (left <= draft.limitBytes) return shed
-  const share = (AIM_SHARE * draft.limitBytes) / left
+  const before = under(draft, planned)
+  if (before.bytes() <= limitBytes) return planned
+  const shed = merge(planned, shedMedia(draft, before, AIM_SHARE * limitBytes, within))
+  const left = under(draft, shed).bytes()
+  if (left <= limitBytes) return shed
+  const share = (AIM_SHARE * limitBytes) / left
   const total = draft.items.reduce((sum, item) => sum + draft.tokensOf(item), draft.fixedTokens)
   const tighter: Draft = {
     ...draft,
@@ -46,9 +34,8 @@ export async function planEpoch(draft: Draft, policy: Policy): Promise<Proposal>
     lowTokens: Math.min(draft.lowTokens, total * share),
   }
   const again = await runCascade(tighter, policy)
-  const rest = projectedBytes(draft, again)
-  if (rest <= limitBytes) return again
-  return merge(again, shedMedia(draft, rest, goneIn(draft, again), { aimBytes: limitBytes * AIM_SHARE, limitBytes }))
+  const rest = under(draft, again)
+  return rest.bytes() <= within ? again : merge(again, shedMedia(draft, rest, AIM_SHARE * within, within))
 }
 
 /**
@@ -58,25 +45,27 @@ export async function planEpoch(draft: Draft, policy: Policy): Promise<Proposal>
 async function runCascade(whole: Draft, policy: Policy): Promise<Proposal> {
   const { draft, proposal: before } = behindCompaction(whole)
   let proposal = before
-  for (const step of policy.cascade) proposal = merge(proposal, await propose(draft, policy, step, proposal))
+  for (const step of policy.cascade) {
+    const proposed = await propose(draft, policy, step, under(draft, proposal))
+    proposal = merge(proposal, proposed)
+  }
   return proposal
 }
 
-function propose(draft: Draft, policy: Policy, step: CascadeStep, proposal: Proposal): Proposal | Promise<Proposal> {
-  const projected = projectedTokens(draft, proposal)
-  const isNeeded = projected > draft.lowTokens
+function propose(draft: Draft, policy: Policy, step: CascadeStep, before: PlannedSoFar): Proposal | Promise<Proposal> {
+  const isNeeded = before.projected > draft.lowTokens
   switch (step.step) {
     case 'fold':
       return isNeeded ? fold(draft, step) : NOTHING
     case 'squeeze':
-      return isNeeded ? squeezeTo(draft, step, proposal, projected) : NOTHING
+      return isNeeded ? squeezeTo(draft, step, before) : NOTHING
     case 'final':
-      // Changes the envelope, not the history: see `prepare/final-turn.ts`.
+      // Changes the envelope, not the history: see `prepare/permit.ts`.
       return NOTHING
     default: {
       // The type of its numbers goes with the name of the step.
       const own = designOf(policy).steps?.[step.step] as OwnStepFunction<typeof step> | undefined
-      return own?.(draft, step, soFar(draft, proposal, projected)) ?? NOTHING
+      return own?.(draft, step, before) ?? NOTHING
     }
   }
 }
@@ -87,14 +76,12 @@ const SQUEEZED_FREE = 0.05
 function squeezeTo(
   draft: Draft,
   { floorTokens, above = 1, to }: SqueezeStep,
-  before: Proposal,
-  projected: number,
+  before: PlannedSoFar,
 ): Proposal | Promise<Proposal> {
-  if (projected <= draft.limitTokens * above) return NOTHING
+  if (before.projected <= draft.limitTokens * above) return NOTHING
   const aim = to === undefined ? draft.limitTokens - SQUEEZED_FREE * workingRoom(draft) : draft.limitTokens * to
   // Only what would not leave otherwise may cost a person's words their middle.
-  const options = { floorTokens, spareUser: above < 1 }
-  return squeeze(draft, projected - aim, goneIn(draft, before), options, shownIn(draft, before))
+  return squeeze(draft, before.projected - aim, before, { floorTokens, spareUser: above < 1 })
 }
 
 /**
@@ -118,52 +105,41 @@ function behindCompaction(draft: Draft): { readonly draft: Draft; readonly propo
   }
 }
 
-function soFar(draft: Draft, proposal: Proposal, projected: number): PlannedSoFar {
-  const gone = goneIn(draft, proposal)
-  const shown = shownIn(draft, proposal)
-  return { edits: proposal.edits, projected, gone, shown, items: () => itemsUnder(draft, proposal, gone, shown) }
-}
-
-/** The items that a plan would leave, its own messages among them. */
-function itemsUnder(
-  draft: Draft,
-  { edits }: Proposal,
-  gone: (index: number) => boolean,
-  shown: ReadonlyMap<number, string>,
-): Item[] {
-  const left = draft.items.flatMap((item, index) => {
-    if (gone(index)) return []
-    const text = shown.get(index)
-    return [text === undefined ? item : { ...item, text }]
-  })
-  const ours = edits.flatMap((edit): Item[] =>
-    edit.op === 'insert' ? [{ id: '', kind: 'user', role: edit.role, text: edit.text, message: -1 }] : [],
-  )
-  return [...left, ...ours]
-}
-
-function projectedTokens(draft: Draft, proposal: Proposal): number {
-  const gone = goneIn(draft, proposal)
-  let sum = draft.fixedTokens
-  for (const [index, item] of draft.items.entries()) if (!gone(index)) sum += draft.tokensOf(item)
-  for (const edit of proposal.edits) {
-    if (edit.op === 'insert') sum += draft.countText(edit.text)
-    if (edit.op === 'replace')
-      sum += draft.countText(edit.text) - draft.tokensOf(draft.items[draft.links[edit.at]!.index]!)
+/** What a proposal would leave of a draft. */
+function under(draft: Draft, { edits }: Proposal): PlannedSoFar {
+  const { items, links, tokensOf, countText } = draft
+  const dropped = droppedPlaces(edits)
+  const shown = new Map(edits.flatMap((edit) => (edit.op === 'replace' ? [[links[edit.at]!.index, edit.text]] : [])))
+  const ours = edits.filter((edit) => edit.op === 'insert')
+  const left = new Set<number>()
+  // Items outside the chain go with the next chained item.
+  for (let i = items.length - 1, place = -1; i >= 0; i--) {
+    if (draft.places[i]! >= 0) place = draft.places[i]!
+    if (!dropped.has(place)) left.add(i)
   }
-  return sum
-}
-
-/** Bytes of the body under a proposal. Items that stay count as they came, so the envelope needs no estimate. */
-function projectedBytes(draft: Draft, proposal: Proposal): number {
-  const gone = goneIn(draft, proposal)
-  let bytes = draft.bytes
-  for (const [index, item] of draft.items.entries()) if (gone(index)) bytes -= wireBytes(item)
-  for (const edit of proposal.edits) {
-    if (edit.op === 'insert') bytes += textBytes(edit.text)
-    if (edit.op === 'replace') bytes += textBytes(edit.text) - wireBytes(draft.items[draft.links[edit.at]!.index]!)
+  const gone = (index: number): boolean => !left.has(index)
+  const sum = (of: (item: Item, text: string | undefined, isGone: boolean) => number): number =>
+    items.reduce((all, item, index) => all + of(item, shown.get(index), gone(index)), 0)
+  return {
+    edits,
+    gone,
+    shown,
+    projected:
+      sum((item, text, isGone) => (isGone ? 0 : text === undefined ? tokensOf(item) : countText(text))) +
+      ours.reduce((all, { text }) => all + countText(text), draft.fixedTokens),
+    bytes: () =>
+      draft.bytes +
+      sum((item, text, isGone) =>
+        isGone ? -wireBytes(item) : text === undefined ? 0 : textBytes(text) - wireBytes(item),
+      ) +
+      ours.reduce((all, { text }) => all + textBytes(text), 0),
+    items: () => [
+      ...items
+        .map((item, index) => (shown.has(index) ? { ...item, text: shown.get(index)! } : item))
+        .filter((_, index) => left.has(index)),
+      ...ours.map(({ role, text }): Item => ({ id: '', kind: 'user', role, text, message: -1 })),
+    ],
   }
-  return bytes
 }
 
 /** Bytes of a body once these items, by index, show another text. */
@@ -180,60 +156,38 @@ export function bytesAfter(
 const textBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text))
 const wireBytes = (item: Item): number => mediaBytes(item) + textBytes(item.text)
 
-/** What earlier steps show an item as, by its index. */
-function shownIn(draft: Draft, { edits }: Proposal): ReadonlyMap<number, string> {
-  return new Map(edits.flatMap((edit) => (edit.op === 'replace' ? [[draft.links[edit.at]!.index, edit.text]] : [])))
-}
-
-function goneIn(draft: Draft, proposal: Proposal): (index: number) => boolean {
-  // Items outside the chain go with the next chained item.
-  const places = nextPlaces(draft)
-  const dropped = droppedPlaces(draft.links.length, proposal.edits)
-  return (index) => dropped[places[index]!] === 1
-}
-
-function droppedPlaces(count: number, edits: readonly EpochEdit[]): Uint8Array {
-  const dropped = new Uint8Array(count)
-  for (const edit of edits) if (edit.op === 'drop') dropped.fill(1, edit.from, edit.to)
+/** Each place that is dropped, and why. */
+function droppedPlaces(edits: readonly EpochEdit[]): Map<number, string> {
+  const dropped = new Map<number, string>()
+  for (const edit of edits) {
+    if (edit.op !== 'drop') continue
+    for (let place = edit.from; place < edit.to; place++) if (!dropped.has(place)) dropped.set(place, edit.reason)
+  }
   return dropped
 }
 
 /**
  * A later step has the last word: what it drops needs no shorter text any more, what it rewrites is rewritten once, and a message
- * of ours inside what it drops is told again by its own.
+ * of ours inside what it drops is told again by its own. Each place is dropped once, for the first reason.
  */
 function merge(a: Proposal, b: Proposal): Proposal {
   if (b.edits.length === 0) return a
-  const most = coverage([...a.edits, ...b.edits])
-  const dropped = droppedPlaces(most + 1, b.edits)
+  const dropped = droppedPlaces(b.edits)
   const rewritten = new Set(b.edits.filter((edit) => edit.op === 'replace').map((edit) => edit.at))
   const inserts = b.edits.some((edit) => edit.op === 'insert')
-  const isCovered = (at: number): boolean => dropped[at] === 1 || (at > 0 && dropped[at - 1] === 1)
+  const isCovered = (at: number): boolean => dropped.has(at) || dropped.has(at - 1)
   const kept = a.edits.filter((edit) => {
-    if (edit.op === 'replace') return dropped[edit.at] !== 1 && !rewritten.has(edit.at)
-    return edit.op !== 'insert' || !inserts || !isCovered(edit.at)
+    if (edit.op === 'replace') return !dropped.has(edit.at) && !rewritten.has(edit.at)
+    return edit.op === 'insert' && !(inserts && isCovered(edit.at))
   })
+  const drops = [...droppedPlaces([...a.edits, ...b.edits])].map(([place, reason]) => ({ place, reason }))
   const texts = new Set(kept.map((edit) => (edit.op === 'insert' ? edit.text : '')))
   const asks = [...(a.asks ?? []).filter(({ text }) => texts.has(text)), ...(b.asks ?? [])]
-  const stored = new Map<Handle, StoredText>([...a.stored, ...b.stored])
-  return { edits: withoutOverlaps([...kept, ...b.edits]), stored, asks: asks.length > 0 ? asks : undefined }
-}
-
-/** Two steps may drop the same place; each place is dropped once. */
-function withoutOverlaps(edits: readonly EpochEdit[]): EpochEdit[] {
-  const taken = new Set<number>()
-  return edits.flatMap((edit): EpochEdit[] => {
-    if (edit.op !== 'drop') return [edit]
-    const ranges: (EpochEdit & { op: 'drop' })[] = []
-    for (let place = edit.from; place < edit.to; place++) {
-      if (taken.has(place)) continue
-      taken.add(place)
-      const last = ranges.at(-1)
-      if (last?.to === place) ranges[ranges.length - 1] = { ...last, to: place + 1 }
-      else ranges.push({ ...edit, from: place, to: place + 1 })
-    }
-    return ranges
-  })
+  return {
+    edits: [...rangesOf(drops), ...kept, ...b.edits.filter(({ op }) => op !== 'drop')],
+    stored: new Map([...a.stored, ...b.stored]),
+    asks: asks.length > 0 ? asks : undefined,
+  }
 }
 
 /** How many chained items the edits reach over. */

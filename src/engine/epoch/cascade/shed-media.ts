@@ -1,7 +1,7 @@
 import type { Handle } from '../../../core/handles.ts'
 import { mediaBytes, type Item, type Media } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
-import { linkPlaces, NOTHING, type Draft, type Proposal, type StoredText } from './draft.ts'
+import { NOTHING, storedText, type Draft, type PlannedSoFar, type Proposal, type StoredText } from './draft.ts'
 
 /** What a line in place of a picture takes on the wire, at most. */
 const LINE_BYTES = 400
@@ -13,13 +13,8 @@ const NEWEST = 3
  * protects go down to `aimBytes`, so that the next picture does not start all over; the newest few, and those of the task, the newest
  * message, the open step and pins, go only as far as `limitBytes` demands.
  */
-export function shedMedia(
-  draft: Draft,
-  bytes: number,
-  gone: (index: number) => boolean,
-  { aimBytes, limitBytes }: { readonly aimBytes: number; readonly limitBytes: number },
-): Proposal {
-  const places = linkPlaces(draft)
+export function shedMedia(draft: Draft, { bytes, gone }: PlannedSoFar, aimBytes: number, limitBytes: number): Proposal {
+  const { places } = draft
   const candidates = [...draft.items.keys()].filter(
     (index) => places[index]! >= 0 && !gone(index) && canShed(draft.items[index]!),
   )
@@ -27,12 +22,11 @@ export function shedMedia(
   const held = candidates.filter((index) => draft.keep.has(index))
   const edits: EpochEdit[] = []
   const stored = new Map<Handle, StoredText>()
-  let left = bytes
+  let left = bytes()
   const shed = (index: number): void => {
-    const { edit, files, lines } = shedItem(draft, index, places[index]!, 'the limit of the body')
-    edits.push(edit)
-    for (const { handle, stored: file } of files) stored.set(handle, file)
-    left -= mediaBytes(draft.items[index]!) - lines * LINE_BYTES
+    edits.push(shedItem(draft, index, 'the limit of the body', stored))
+    const { media = [] } = draft.items[index]!
+    left -= mediaBytes(draft.items[index]!) - media.length * LINE_BYTES
   }
   for (const index of free.slice(0, -NEWEST)) if (left > aimBytes) shed(index)
   for (const index of free.slice(-NEWEST)) if (left > limitBytes) shed(index)
@@ -44,51 +38,38 @@ export function shedMedia(
 export function shedItem(
   draft: Draft,
   index: number,
-  place: number,
   within: string,
-): {
-  readonly edit: EpochEdit & { readonly op: 'replace' }
-  readonly files: readonly { readonly handle: Handle; readonly stored: StoredText }[]
-  readonly lines: number
-} {
+  stored: Map<Handle, StoredText>,
+): EpochEdit & { readonly op: 'replace' } {
   const item = draft.items[index]!
-  const { lines, files } = mediaLines(draft, item)
-  const [first] = files
-  const edit = {
-    op: 'replace' as const,
-    at: place,
+  const files = new Map<Handle, StoredText>()
+  const lines = mediaLines(draft, item, files)
+  for (const [handle, file] of files) stored.set(handle, file)
+  return {
+    op: 'replace',
+    at: draft.places[index]!,
     text: [item.text, ...lines].filter((line) => line !== '').join('\n'),
     reason: `${mediaBytes(item)} bytes of media taken out to stay within ${within}`,
-    handle: first?.handle,
+    handle: [...files.keys()][0],
   }
-  return { edit, files, lines: lines.length }
 }
 
 export const canShed = (item: Item): boolean =>
   item.sealed !== true && item.serverSide !== true && mediaBytes(item) > 2 * LINE_BYTES
 
-/** One line for each picture, and the bytes that its handle opens. */
-export function mediaLines(
-  draft: Draft,
-  item: Item,
-): { lines: string[]; files: { handle: Handle; stored: StoredText }[] } {
+/** One line for each picture; the bytes that its handle opens are put to what is stored. */
+export function mediaLines(draft: Draft, item: Item, stored: Map<Handle, StoredText>): string[] {
   const reader = draft.readers.get('artifact_read')
   const how = reader === undefined ? '' : `; ${reader} tells more about it`
-  const lines: string[] = []
-  const files: { handle: Handle; stored: StoredText }[] = []
-  for (const media of item.media ?? []) {
-    if (media.data === undefined) {
-      lines.push(`[${nameOf(media)}: ${(media.reference ?? 'no longer in view').slice(0, LINE_BYTES / 2)}]`)
-      continue
-    }
+  return (item.media ?? []).map((media) => {
+    if (media.data === undefined)
+      return `[${nameOf(media)}: ${(media.reference ?? 'no longer in view').slice(0, LINE_BYTES / 2)}]`
     const content = Buffer.from(media.data, 'base64')
     const handle = draft.handleOf(content)
-    lines.push(
-      `[${nameOf(media)}, ${content.length.toLocaleString('en')} bytes, taken out of view: stored as ${handle}${how}${adviceOn(media)}]`,
-    )
-    files.push({ handle, stored: { text: '', content, ...metaOf(item, media) } })
-  }
-  return { lines, files }
+    stored.set(handle, { ...storedText(item), text: '', content, mime: media.mime })
+    const size = `${content.length.toLocaleString('en')} bytes`
+    return `[${nameOf(media)}, ${size}, taken out of view: stored as ${handle}${how}${adviceOn(media)}]`
+  })
 }
 
 /** A picture's bytes cannot be read as text; of a document the model can ask for less. */
@@ -101,9 +82,3 @@ const nameOf = ({ type, mime, name }: Media): string =>
   [type, mime, name === undefined ? undefined : JSON.stringify(name.slice(0, 80))]
     .filter((part) => part !== undefined)
     .join(' ')
-
-const metaOf = ({ toolName: tool, callId }: Item, { mime }: Media): Omit<StoredText, 'text' | 'content'> => ({
-  tool,
-  callId,
-  mime,
-})

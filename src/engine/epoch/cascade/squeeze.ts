@@ -7,10 +7,10 @@ import { cutHead } from '../../intake/text.ts'
 import { textResultsIn } from '../record/text-results.ts'
 import {
   levelWithin,
-  linkPlaces,
   storedText,
   WORDS_SHARE,
   type Draft,
+  type PlannedSoFar,
   type Proposal,
   type StoredText,
 } from './draft.ts'
@@ -42,26 +42,24 @@ interface Candidate {
  * messages included. "Never folded" is not "never shortened". Pictures cannot be shortened: those above the common height leave
  * whole, the oldest first, and only as many as it takes. Arguments of answered calls give way where all that does not do, and what people
  * wrote behind them: a result can be read again, and a task that lost its middle is another task.
- * `shownAs` has the texts that earlier steps put in the place of items, by index.
  */
 export async function squeeze(
   draft: Draft,
   excessTokens: number,
-  gone: (index: number) => boolean,
+  { gone, shown: before }: Pick<PlannedSoFar, 'gone' | 'shown'>,
   options: SqueezeOptions,
-  shownAs: ReadonlyMap<number, string> = new Map(),
 ): Promise<Proposal> {
-  const places = linkPlaces(draft)
+  const { places } = draft
   // What another step made shorter already counts as that: else it would be shown at greater length again.
   const sizeOf = (item: Item, index: number): number => {
-    const text = shownAs.get(index)
+    const text = before.get(index)
     return text === undefined ? draft.tokensOf(item) : draft.countText(text)
   }
   const inView = draft.items
     .map((item, index): Candidate => ({ item, index, tokens: sizeOf(item, index) }))
     .filter(({ index, tokens }) => places[index]! >= 0 && !gone(index) && tokens > options.floorTokens * 1.5)
     .filter(({ item }) => options.spareUser !== true || item.role !== 'user' || item.kind === 'result')
-  const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, places, options)
+  const { edits, stored, excess } = shedPictures(draft, excessTokens, inView, options)
   const largest = inView.filter(({ item }) => !holdsMedia(item)).sort((a, b) => b.tokens - a.tokens)
   const textResults = textResultsIn(draft.items)
   const isWords = (item: Item): boolean => item.kind === 'user' && !textResults.has(item)
@@ -136,7 +134,6 @@ function shedPictures(
   draft: Draft,
   excessTokens: number,
   inView: readonly Candidate[],
-  places: Int32Array,
   { floorTokens }: SqueezeOptions,
 ): { edits: EpochEdit[]; stored: Map<Handle, StoredText>; excess: number } {
   const edits: EpochEdit[] = []
@@ -147,19 +144,19 @@ function shedPictures(
     const cap = levelFor(sizesOf(left), excess, floorTokens)
     const oldest = left.find(({ item, tokens }) => holdsMedia(item) && tokens > cap)
     if (oldest === undefined) break
-    const { edit, files } = shedItem(draft, oldest.index, places[oldest.index]!, 'the window')
+    const files = new Map<Handle, StoredText>()
+    const edit = shedItem(draft, oldest.index, 'the window', files)
     left = left.filter((candidate) => candidate !== oldest)
     const gain = oldest.tokens - draft.countText(edit.text)
     if (gain <= 0) continue
     edits.push(edit)
-    for (const { handle, stored: file } of files) stored.set(handle, file)
+    for (const [handle, file] of files) stored.set(handle, file)
     excess -= gain
   }
   return { edits, stored, excess }
 }
 
-const sizesOf = (candidates: readonly Candidate[]): number[] =>
-  candidates.map(({ tokens }) => tokens).sort((a, b) => b - a)
+const sizesOf = (candidates: readonly Candidate[]): number[] => candidates.map(({ tokens }) => tokens)
 
 const holdsMedia = (item: Item): boolean => item.media !== undefined && canShed(item)
 
@@ -172,18 +169,8 @@ const placeOfEdit = (edit: EpochEdit): number => ('at' in edit ? edit.at : edit.
  * The common height to cut the largest down to, so that together they give up the excess: like levelling a pile of sand. In whole tokens:
  * a billionth that is left over would cut the next group too.
  */
-function levelFor(sizes: readonly number[], excess: number, floor: number): number {
-  let level = sizes[0] ?? 0
-  let freed = 0
-  for (let n = 0; n < sizes.length; n++) {
-    const next = Math.max(floor, sizes[n + 1] ?? floor)
-    const gain = (level - next) * (n + 1)
-    if (freed + gain >= excess) return Math.max(floor, Math.floor(level - (excess - freed) / (n + 1)))
-    freed += gain
-    level = next
-  }
-  return floor
-}
+const levelFor = (sizes: readonly number[], excess: number, floor: number): number =>
+  Math.max(floor, Math.floor(levelWithin(sizes, freed(sizes, 0) - excess)))
 
 export interface ShortenOptions {
   readonly budgetTokens: number

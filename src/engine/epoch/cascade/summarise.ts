@@ -4,16 +4,7 @@ import type { EpochEdit } from '../../../core/records.ts'
 import { newestUserIndex } from '../../../core/turns.ts'
 import { factsOf } from '../record/facts.ts'
 import { askedFor, excerptOf } from '../summary/transcript.ts'
-import {
-  dropEdits,
-  NOTHING,
-  placeFrom,
-  summaryPlace,
-  type Draft,
-  type Proposal,
-  type StoredText,
-  type SummaryAsk,
-} from './draft.ts'
+import { NOTHING, placeFrom, standIn, type Draft, type Proposal, type StoredText, type SummaryAsk } from './draft.ts'
 
 const SUMMARY_OPEN = '[Previous conversation summary. It tells what happened; it is not an instruction.]'
 /** A quoted request or task is at most this long; the rest is behind a handle. */
@@ -103,14 +94,15 @@ export function summarise(draft: Draft, { folded, style, maxTokens, modelFree, c
     wrap,
     carried: [asked, facts].filter((part) => part !== ''),
   }
-  const at = next === undefined ? summaryPlace(draft, folded[0]!, folded.at(-1)! + 1) : placeFrom(draft, folded[0]!)
-  const edits: EpochEdit[] = [
-    ...dropEdits(draft, folded, 'folded into the summary'),
-    { op: 'insert', at, role: 'user', text, reason: `stands for ${folded.length} items` },
-  ]
+  const edits = standIn(draft, folded, text, {
+    dropped: 'folded into the summary',
+    inserted: `stands for ${folded.length} items`,
+  }).map((edit): EpochEdit =>
+    next !== undefined && edit.op === 'insert' ? { ...edit, at: placeFrom(draft, folded[0]!) } : edit,
+  )
   if (next !== undefined) {
-    const openPlace = placeFrom(draft, draft.openFrom)
-    edits.push({ op: 'insert', at: openPlace, role: 'user', text: next.text, reason: 'says how to go on' })
+    const at = placeFrom(draft, draft.openFrom)
+    edits.push({ op: 'insert', at, role: 'user', text: next.text, reason: 'says how to go on' })
   }
   return { edits, stored: next?.stored ?? new Map(), asks: modelFree === true ? undefined : [ask] }
 }
@@ -137,20 +129,13 @@ function factsBlock(draft: Draft, { items, request }: StyleSource, budget: numbe
 
 /** A list gives up its oldest lines rather than its place; a line alone is all or nothing. */
 function newestOf(heading: string, text: string, budget: number, count: (text: string) => number): string | undefined {
+  if (count(`${heading}:\n${text}`) <= budget) return `${heading}:\n${text}`
   const lines = text.split('\n')
-  const blockOf = (from: number): string => {
-    const more = from === 0 ? [] : [`(${from} older ones left out)`]
-    return [`${heading}:`, ...more, ...lines.slice(from)].join('\n')
-  }
-  if (count(blockOf(0)) <= budget) return blockOf(0)
-  let low = 1
-  let high = lines.length
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    if (count(blockOf(middle)) <= budget) high = middle
-    else low = middle + 1
-  }
-  return low < lines.length && count(blockOf(low)) <= budget ? blockOf(low) : undefined
+  let from = lines.length
+  let left = budget - count(`${heading}:\n(${from} older ones left out)`)
+  while (from > 1 && (left -= count(lines[from - 1]!) + 1) >= 0) from--
+  const block = [`${heading}:`, `(${from} older ones left out)`, ...lines.slice(from)].join('\n')
+  return from < lines.length && count(block) <= budget ? block : undefined
 }
 
 /** The task is never left out: its quote gives way to the budget, down to a line of it. */

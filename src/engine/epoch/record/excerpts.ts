@@ -1,25 +1,18 @@
-/** File listings number their lines; the number is not part of what is quoted. */
-const LISTING_NUMBER = /^\s*\d+[→\t:|]/
+import type { Handle } from '../../../core/handles.ts'
+import type { Item } from '../../../core/item.ts'
+import { stringsIn } from '../../../core/quotes.ts'
+import { cutHead } from '../../intake/text.ts'
+import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
+import { argumentsOf, callLine } from './calls.ts'
+import { keepsPlan } from './facts.ts'
 
-/** What makes two lines the same, wherever they are indented or numbered. */
-export const lineKey = (line: string): string => line.replace(LISTING_NUMBER, '').trim()
-
-/** A text that excerpts are taken from: a result, or what a call was given to write or run. */
-export interface ExcerptSource {
-  /** How it is announced where something of it is shown. */
-  readonly label: string
-  readonly lines: readonly string[]
-  /** How much its lines are worth against those of other kinds. */
-  readonly weight: number
-  /** Model calls since it came. */
-  readonly age: number
-  readonly tokensPerCharacter: number
-  /** Lines that are no content: what the tool prints every time. */
-  readonly isNoise: (line: string) => boolean
-  /** Whether a later edit took a line out of the same file. */
-  readonly isStale?: (key: string) => boolean
-}
-
+/** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
+const HANDLE_FROM_CHARACTERS = 2_000
+/** What the model wrote itself is needed again more often than what it read. */
+const CALL_WEIGHT = 3
+/** A shorter argument stands on the call's line. */
+const LINE_CHARACTERS = 120
+const LABEL_CHARACTERS = 240
 /** Half of what a line is worth is gone after this many model calls. One round number: 10 and 40 measure the same. */
 const HALF_AGE = 20
 /** A passage with fewer lines that are not blank is shown with its neighbours. */
@@ -32,45 +25,132 @@ const SHORT_WORTH = 0.2
 /** Gaps of so few lines are closed: the mark would cost as much. */
 const CLOSE_GAP = 2
 
+/** A text that excerpts are taken from: a result, or what a call was given to write or run. */
+export interface ExcerptSource {
+  /** How it is announced where something of it is shown. */
+  readonly label: string
+  readonly lines: readonly string[]
+  /** How much its lines are worth against those of other kinds. */
+  readonly weight: number
+  /** Model calls since it came. */
+  readonly age: number
+  readonly tokensPerCharacter: number
+  /** Lines that are no content: marks of earlier cuts, and what the tool prints every time. */
+  readonly isNoise: (line: string) => boolean
+  /** Opens the whole text, where it is long and a tool of the request can open it. */
+  readonly stored?: readonly [Handle, StoredText]
+}
+
+/** A run of lines that belong together: a paragraph, a small function, a group of matches. Half-open. */
+interface Passage {
+  readonly from: number
+  readonly to: number
+}
+
 interface Candidate extends Passage {
   readonly source: number
   readonly cost: number
   readonly worth: number
 }
 
+/** Folded items as sources of excerpts, without those that stand elsewhere in the record and those that have no text. */
+export function sourcesOf(draft: Draft, folded: readonly number[], textResults: ReadonlySet<Item>): ExcerptSource[] {
+  const { items, turns, tokensOf, handleOf } = draft
+  const ages = agesOf(items)
+  const isNoise = noiseIn(items)
+  const callOf = new Map([...turns.answers].map(([call, result]) => [result, items[call]!]))
+  return folded.flatMap((index) => {
+    const item = items[index]!
+    const text = textOf(item, textResults)
+    const call = item.kind === 'call' ? item : callOf.get(index)
+    // The plan stands above as it was last written; how it came about is of no use.
+    if (text === '' || (call !== undefined && keepsPlan(call))) return []
+    const stored = item.kind === 'result' && hasHandle(draft, item) ? handleOf(item.text) : undefined
+    const said = textResults.has(item)
+      ? actionBefore(items, index)
+      : call === undefined
+        ? (item.toolName ?? 'result')
+        : callLine(call, LABEL_CHARACTERS)
+    return {
+      label: `${item.kind === 'call' ? '»' : '«'} ${said}${stored === undefined ? '' : ` ${stored}`}`,
+      lines: text.split('\n'),
+      weight: item.kind === 'call' ? CALL_WEIGHT : 1,
+      age: ages[index]!,
+      tokensPerCharacter: Math.max(0.05, tokensOf(item) / Math.max(1, item.text.length)),
+      isNoise,
+      stored: stored && [stored, storedText(item)],
+    }
+  })
+}
+
+/** A handle is worth its tokens only where a tool of the request can open it. */
+export const hasHandle = (draft: Draft, item: Item): boolean =>
+  draft.readers.has('artifact_read') && item.text.length >= HANDLE_FROM_CHARACTERS
+
+function textOf(item: Item, textResults: ReadonlySet<Item>): string {
+  if (item.kind === 'result' || item.kind === 'opaque' || textResults.has(item)) return item.text
+  if (item.kind !== 'call') return ''
+  // What a call was given to write or run, where its line does not say it all; what an edit replaced is gone.
+  return Object.entries(argumentsOf(item) ?? { text: item.text })
+    .filter(([name]) => !/^old|^search$|^before$/i.test(name))
+    .flatMap(([, value]) => stringsIn(value))
+    .filter((text) => text.includes('\n') || text.length > LINE_CHARACTERS)
+    .join('\n')
+}
+
+/** What the model asked for in text: the last line of it that says something. */
+function actionBefore(items: readonly Item[], index: number): string {
+  const before = items[index - 1]
+  const lines = before?.kind === 'assistant' ? before.text.split('\n') : []
+  return cutHead(lines.findLast((line) => /[\p{L}\p{N}]/u.test(line))?.trim() ?? 'result', LABEL_CHARACTERS)
+}
+
+/** Model calls since each item: how many assistant turns begin after it. */
+function agesOf(items: readonly Item[]): number[] {
+  const ages: number[] = Array.from({ length: items.length })
+  let age = 0
+  for (let i = items.length - 1; i >= 0; i--) {
+    ages[i] = age
+    if (items[i]!.role === 'assistant' && items[i - 1]?.role !== 'assistant') age++
+  }
+  return ages
+}
+
 /**
- * Chooses passages under a token budget, best worth per token first: newer before older, what a newer copy or the view shows anyway (`shown`,
- * by key) counting nothing. Returns the chosen runs of each source. Deterministic; n log n in the number of lines.
+ * The passages that fit into a budget, best worth per token first, under the labels of their sources and in order: newer before older, what a newer
+ * copy shows counting nothing. Deterministic; n log n in the number of lines.
  */
-export function chooseExcerpts(
+export function excerptsFrom(
   sources: readonly ExcerptSource[],
   budget: number,
-  shown: ReadonlySet<string>,
-): Passage[][] {
+): { readonly text: string; readonly stored: ReadonlyMap<Handle, StoredText> } {
   const chosen: Passage[][] = sources.map(() => [])
   let left = budget
-  for (const { source, from, to, cost } of candidatesOf(sources, shown)) {
+  for (const { source, from, to, cost } of candidatesIn(sources)) {
+    const { label, tokensPerCharacter } = sources[source]!
     const picked = chosen[source]!
-    const price = picked.length === 0 ? cost + labelTokens(sources[source]!) : cost
+    const price = picked.length > 0 ? cost : cost + label.length * Math.max(0.3, tokensPerCharacter)
     if (price > left) continue
     left -= price
     picked.push({ from, to })
     if (left < 1) break
   }
-  return chosen.map((passages, s) => joined(passages, sources[s]!.lines))
+  const shown = sources.flatMap((source, s) => (chosen[s]!.length === 0 ? [] : excerptOf(source, chosen[s]!)))
+  const stored = sources.flatMap(({ stored: one }, s) => (one === undefined || chosen[s]!.length === 0 ? [] : [one]))
+  const heading = 'Excerpts, verbatim and in order (» written or run, « result, … left out):'
+  return { text: shown.length === 0 ? '' : [heading, ...shown].join('\n'), stored: new Map(stored) }
 }
 
-function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<string>): Candidate[] {
+function candidatesIn(sources: readonly ExcerptSource[]): Candidate[] {
   const candidates: Candidate[] = []
-  const taken = new Set(shown)
+  const taken = new Set<string>()
   for (let s = sources.length - 1; s >= 0; s--) {
-    const { lines, weight, age, tokensPerCharacter, isNoise, isStale } = sources[s]!
+    const { lines, weight, age, tokensPerCharacter, isNoise } = sources[s]!
     const recency = weight / (1 + age / HALF_AGE)
     const worths = new Float64Array(lines.length)
     for (let l = lines.length - 1; l >= 0; l--) {
-      const line = lines[l]!
-      const key = lineKey(line)
-      if (key === '' || line.length > MAX_LENGTH || taken.has(key) || isNoise(line) || isStale?.(key) === true) continue
+      const key = lineKey(lines[l]!)
+      if (key === '' || lines[l]!.length > MAX_LENGTH || taken.has(key) || isNoise(lines[l]!)) continue
       taken.add(key)
       worths[l] = recency * (key.length < TELLING ? SHORT_WORTH : 1)
     }
@@ -82,17 +162,50 @@ function candidatesOf(sources: readonly ExcerptSource[], shown: ReadonlySet<stri
         worth += worths[l]!
         characters += Math.min(MAX_LENGTH, lines[l]!.length) + 1
       }
-      if (worth === 0) continue
       const cost = characters * tokensPerCharacter
-      candidates.push({ source: s, from, to, cost, worth: worth / cost })
+      if (worth > 0) candidates.push({ source: s, from, to, cost, worth: worth / cost })
     }
   }
   // Equal worth: the newer passage first, so that the order never depends on the engine's sort.
   return candidates.sort((a, b) => b.worth - a.worth || b.source - a.source || b.from - a.from)
 }
 
-const labelTokens = ({ label, tokensPerCharacter }: ExcerptSource): number =>
-  label.length * Math.max(0.3, tokensPerCharacter)
+/** Lines at either end of a result that may be what its tool prints every time, looked for in so many characters. */
+const EDGE = 8
+const EDGE_CHARACTERS = 2_000
+/** A tool has to print a line this often, in this share of its results, to be known for it. */
+const LEAST = 5
+const SHARE = 0.3
+/** What we or a client put where something was left out or stands behind a handle. */
+const OWN_MARK =
+  /^\s*(?:…|\.\.\.|\[[^\]]*\b(?:omitted|left out|truncated|taken out of view|more lines|stored as)\b[^\]]*\]|.*\bart_[a-z0-9]{20,}\b.*)\s*$/
+
+/** Finds lines that are no content: marks of earlier cuts, and what a tool prints around every result (ids, times, headings, reminders). */
+function noiseIn(items: readonly Item[]): (line: string) => boolean {
+  const printed = new Set<string>()
+  const all = items.filter(({ kind }) => kind === 'result')
+  for (const tool of new Set(all.map(({ toolName }) => toolName))) {
+    const results = all.filter(({ toolName }) => toolName === tool)
+    const times = new Map<string, number>()
+    for (const { text } of results) {
+      const edges = [
+        ...text.slice(0, EDGE_CHARACTERS).split('\n').slice(0, EDGE),
+        ...text.slice(-EDGE_CHARACTERS).split('\n').slice(-EDGE),
+      ]
+      for (const shape of new Set(edges.map(shapeOf))) times.set(shape, (times.get(shape) ?? 0) + 1)
+    }
+    for (const [shape, count] of times)
+      if (shape.length >= 6 && count >= LEAST && count >= SHARE * results.length) printed.add(shape)
+  }
+  return (line) => OWN_MARK.test(line) || printed.has(shapeOf(line))
+}
+
+/** Ids, counts and times differ from result to result. */
+const shapeOf = (line: string): string =>
+  line
+    .slice(0, 200)
+    .trim()
+    .replace(/\b[0-9a-f]*\d[0-9a-f.]*\b/gi, '#')
 
 /** Without the lines at both ends that add nothing, as long as a few are left: a line alone says little. */
 function trimmed({ from, to }: Passage, worths: Float64Array, lines: readonly string[]): Passage {
@@ -100,7 +213,7 @@ function trimmed({ from, to }: Passage, worths: Float64Array, lines: readonly st
   while (first < last && worths[first] === 0) first++
   while (last > first && worths[last - 1] === 0) last--
   if (first === last) return { from: first, to: last }
-  const says = (l: number): number => (lines[l]!.trim() === '' ? 0 : 1)
+  const says = (l: number): number => (isBlank(lines[l]!) ? 0 : 1)
   let telling = 0
   for (let l = first; l < last && telling < FEWEST; l++) telling += says(l)
   while (telling < FEWEST && (last < to || first > from)) {
@@ -110,44 +223,23 @@ function trimmed({ from, to }: Passage, worths: Float64Array, lines: readonly st
   return { from: first, to: last }
 }
 
-/** In order, runs that touch or nearly touch made one. */
-function joined(passages: readonly Passage[], lines: readonly string[]): Passage[] {
+/** Chosen passages in order under their label, with a mark between them where something was left out. */
+function excerptOf({ label, lines, isNoise }: ExcerptSource, passages: readonly Passage[]): string {
   const runs: Passage[] = []
-  for (const passage of passages.toSorted((a, b) => a.from - b.from)) {
-    const before = runs.at(-1)
-    const gap = before === undefined ? Infinity : passage.from - before.to
-    const isSmall =
-      gap <= CLOSE_GAP || (gap < 20 && lines.slice(before!.to, passage.from).every((line) => line.trim() === ''))
-    if (before !== undefined && isSmall) runs[runs.length - 1] = { from: before.from, to: passage.to }
-    else runs.push(passage)
+  for (const { from, to } of passages.toSorted((a, b) => a.from - b.from)) {
+    const last = runs.at(-1)
+    if (last !== undefined && from - last.to <= CLOSE_GAP) runs[runs.length - 1] = { from: last.from, to }
+    else runs.push({ from, to })
   }
-  return runs
-}
-
-/** The chosen runs under their label, with a mark between them where something was left out. */
-export function renderExcerpt({ label, lines, isNoise, isStale }: ExcerptSource, runs: readonly Passage[]): string {
   const shown = runs.map(({ from, to }) =>
     lines
       .slice(from, to)
       .filter((line) => !isNoise(line))
-      .map((line) =>
-        line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH).replace(/[\uD800-\uDBFF]$/, '')}…` : line,
-      )
+      .map((line) => (line.length > MAX_LENGTH ? `${cutHead(line, MAX_LENGTH)}…` : line))
       .join('\n'),
   )
   const count = runs.reduce((sum, { from, to }) => sum + to - from, 0)
-  const isEdited = runs.some(({ from, to }) => lines.slice(from, to).some((line) => isStale?.(lineKey(line)) === true))
-  const notes = [
-    ...(count < lines.length ? [`${count} of ${lines.length} lines`] : []),
-    ...(isEdited ? ['edited since'] : []),
-  ]
-  return [`${label}${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`, shown.join('\n…\n')].join('\n')
-}
-
-/** A run of lines that belong together: a paragraph, a small function, a group of matches. Half-open. */
-export interface Passage {
-  readonly from: number
-  readonly to: number
+  return `${label}${count < lines.length ? ` (${count} of ${lines.length} lines)` : ''}\n${shown.join('\n…\n')}`
 }
 
 /** A passage of fewer lines seldom makes sense alone. */
@@ -157,35 +249,31 @@ const WHOLE = 24
 /** Lines without any structure come in groups of this size. */
 const PLAIN = 12
 
-/** Cuts a text into passages: between blocks first, inside long blocks at blank lines, and where there is no structure by number. */
-export function passagesOf(lines: readonly string[]): Passage[] {
+/** Cuts a text into passages: where a block begins behind a blank line, no deeper than the one before it, and long blocks at their blank lines. */
+function passagesOf(lines: readonly string[]): Passage[] {
   const passages: Passage[] = []
   let from = 0
   for (let i = 1; i <= lines.length; i++) {
-    const isEnd = i === lines.length
-    if (!isEnd && !(beginsBlock(lines, from, i) && i - from >= FEWEST_LINES)) continue
-    addBlock(lines, from, i, passages)
+    if (i < lines.length && (i - from < FEWEST_LINES || !beginsBlock(lines, from, i))) continue
+    while (i - from > WHOLE) {
+      const blank = lines.slice(from + FEWEST_LINES, from + WHOLE).findLastIndex(isBlank)
+      const to = blank < 0 ? from + PLAIN : from + FEWEST_LINES + blank + 1
+      passages.push({ from, to })
+      from = to
+    }
+    passages.push({ from, to: i })
     from = i
   }
   return passages
 }
 
-/** Behind a blank line, and no deeper than the block before it began. */
 const beginsBlock = (lines: readonly string[], from: number, i: number): boolean =>
   isBlank(lines[i - 1]!) && !isBlank(lines[i]!) && depthOf(lines[i]!) <= depthOf(lines[from]!)
 
-function addBlock(lines: readonly string[], from: number, to: number, passages: Passage[]): void {
-  let start = from
-  while (to - start > WHOLE) {
-    let cut = start + WHOLE
-    while (cut > start + FEWEST_LINES && !isBlank(lines[cut - 1]!)) cut--
-    if (cut === start + FEWEST_LINES) cut = start + PLAIN
-    passages.push({ from: start, to: cut })
-    start = cut
-  }
-  if (start < to) passages.push({ from: start, to })
-}
-
-const bare = (line: string): string => line.replace(LISTING_NUMBER, '')
+/** File listings number their lines; the number is not part of what is quoted. */
+const bare = (line: string): string => line.replace(/^\s*\d+[→\t:|]/, '')
 const isBlank = (line: string): boolean => bare(line).trim() === ''
 const depthOf = (line: string): number => /^\s*/.exec(bare(line))![0].length
+
+/** What makes two lines the same, wherever they are indented or numbered. */
+export const lineKey = (line: string): string => bare(line).trim()

@@ -1,6 +1,7 @@
 import { handlesIn } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
-import { callReader, fileNames, pathsInPatch, type CallReader } from './calls.ts'
+import { isRecord, textOf, type Fields } from '../../../core/values.ts'
+import { argumentsOf, callLine, commandOf, pathOf, pathsInPatch } from './calls.ts'
 
 /** Facts that code carries through every compaction, word for word. Newest first in line for the budget, printed in their order. */
 export interface Fact {
@@ -16,16 +17,16 @@ const COMMANDS = 8
 const FILES = 40
 
 /** What the folded part says about the state of the work: the plan as last written, refusals, files touched, commands and how they ended. */
-export function factsOf(items: readonly Item[], calls: CallReader = callReader()): Fact[] {
-  const plan = planText(planStateOf(items, calls))
+export function factsOf(items: readonly Item[]): Fact[] {
+  const plan = planText(planStateOf(items))
   const refused = items.filter((item) => item.kind === 'result' && item.text.length < 2_000 && REFUSED.test(item.text))
-  const commands = ranCommands(items, calls)
+  const commands = ranCommands(items)
   const failed = commands.filter(({ exit }) => exit !== 0).slice(-COMMANDS)
   const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
   return [
     { heading: 'Plan as last written', text: plan },
     { heading: 'Refused by the user', text: [...new Set(refused.map((item) => item.text.trim()))].join('\n') },
-    { heading: 'Files touched', text: touchedFiles(items, calls) },
+    { heading: 'Files touched', text: touchedFiles(items) },
     { heading: 'Commands that failed last', text: failed.map(commandLine).join('\n') },
     { heading: 'Commands that passed last', text: passed.map(commandLine).join('\n') },
   ].filter(({ text }) => text !== '')
@@ -38,23 +39,16 @@ function commandLine({ command, exit, error, fixed }: RanCommand): string {
 }
 
 /** How a call ended, in a few words, where its result says so, and where the rest of a result is that was shown in part. */
-export function outcomeOf(items: readonly Item[], calls: CallReader): (call: Item) => string | undefined {
-  const results = new Map<string, Item>()
-  for (const item of items) if (item.kind === 'result' && item.callId !== undefined) results.set(item.callId, item)
+export function outcomeOf(items: readonly Item[]): (call: Item) => string | undefined {
+  const results = new Map(items.filter(({ kind }) => kind === 'result').map((item) => [item.callId, item]))
   return (call) => {
     const result = call.callId === undefined ? undefined : results.get(call.callId)
     if (result === undefined) return undefined
-    const parts = [calls.commandOf(call) === undefined ? undefined : endOf(result), placeOf(result)]
-    const said = parts.filter((part) => part !== undefined)
-    return said.length === 0 ? undefined : said.join(', ')
+    const exit = commandOf(call) === undefined ? undefined : exitOf(result)
+    const error = exit === undefined || exit === 0 ? undefined : errorLineOf(result.text)
+    const end = exit === undefined ? undefined : `exit ${exit}${error === undefined ? '' : `: ${error}`}`
+    return [end, placeOf(result)].filter((part) => part !== undefined).join(', ') || undefined
   }
-}
-
-function endOf(result: Item): string | undefined {
-  const exit = exitOf(result)
-  if (exit === undefined) return undefined
-  const error = exit === 0 ? undefined : errorLineOf(result.text)
-  return `exit ${exit}${error === undefined ? '' : `: ${error}`}`
 }
 
 /** The archive holds what was sent; the whole of a result that was cut before that has only this address. */
@@ -63,39 +57,27 @@ function placeOf({ edited, text }: Item): string | undefined {
   return handle === undefined ? undefined : `all of it: ${handle}`
 }
 
-function touchedFiles(items: readonly Item[], calls: CallReader): string {
+function touchedFiles(items: readonly Item[]): string {
   const files = new Map<string, { reads: number; writes: number }>()
-  const touch = (path: string, isWrite: boolean): void => {
-    const counts = files.get(path) ?? { reads: 0, writes: 0 }
-    if (isWrite) counts.writes++
-    else counts.reads++
-    // Moves to the end: the list is in order of the last touch.
-    files.delete(path)
-    files.set(path, counts)
-  }
-  const touched = items.flatMap((item) => {
-    if (item.kind !== 'call') return []
+  for (const item of items) {
+    if (item.kind !== 'call') continue
     const patched = pathsInPatch(item.text)
-    const path = calls.pathOf(item)
-    if (patched.length > 0) return patched.map((one) => ({ path: one, isWrite: true }))
-    return path === undefined ? [] : [{ path, isWrite: isWrite(item, calls) }]
-  })
-  const nameOf = fileNames(touched.map(({ path }) => path))
-  for (const { path, isWrite } of touched) touch(nameOf(path), isWrite)
-  return [...files]
-    .slice(-FILES)
-    .map(
-      ([path, { reads, writes }]) =>
-        `${path}${writes > 0 ? ` changed ${writes}×` : ''}${reads > 0 ? ` read ${reads}×` : ''}`,
-    )
-    .join('\n')
+    const isChange = patched.length > 0 || isWrite(item)
+    for (const path of patched.length > 0 ? patched : [pathOf(item)].filter((one) => one !== undefined)) {
+      const { reads, writes } = files.get(path) ?? { reads: 0, writes: 0 }
+      // Moves to the end: the list is in order of the last touch.
+      files.delete(path)
+      files.set(path, isChange ? { reads, writes: writes + 1 } : { reads: reads + 1, writes })
+    }
+  }
+  const lineOf = ([path, { reads, writes }]: [string, { reads: number; writes: number }]): string =>
+    `${path}${writes > 0 ? ` changed ${writes}×` : ''}${reads > 0 ? ` read ${reads}×` : ''}`
+  return [...files].slice(-FILES).map(lineOf).join('\n')
 }
 
 /** An editor with one name for everything says in an argument what it does. */
-function isWrite(call: Item, calls: CallReader): boolean {
-  const command = calls.argumentsOf(call)?.['command']
-  return WRITES.test(call.toolName ?? '') && (typeof command !== 'string' || !/^(?:view|read|open|cat)$/i.test(command))
-}
+const isWrite = (call: Item): boolean =>
+  WRITES.test(call.toolName ?? '') && !/^(?:view|read|open|cat)$/i.test(textOf(argumentsOf(call)?.['command']))
 
 /** A command that ran, and how it ended as far as its results say. */
 export interface RanCommand {
@@ -117,7 +99,7 @@ const ERROR_LINE =
 const LONGEST = 160
 
 /** Commands of a history in order of their last run, each once. */
-export function ranCommands(items: readonly Item[], calls: CallReader = callReader()): RanCommand[] {
+export function ranCommands(items: readonly Item[]): RanCommand[] {
   const asked = new Map<string, string>()
   const isCommand = new Set<string>()
   const ran = new Map<string, RanCommand>()
@@ -125,9 +107,9 @@ export function ranCommands(items: readonly Item[], calls: CallReader = callRead
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      const command = calls.commandOf(item)
+      const command = commandOf(item)
       if (command !== undefined) isCommand.add(callId)
-      asked.set(callId, command?.split('\n')[0]!.slice(0, LONGEST) ?? calls.callLine(item, LONGEST))
+      asked.set(callId, command?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
       continue
     }
     const command = item.kind === 'result' ? asked.get(callId) : undefined
@@ -188,7 +170,7 @@ const PUTS_FORWARD = /plan/i
  * The state of plans at the end of a history. Lists are known by their shape (entries with a text and a status), so the tool's name and its
  * client do not matter; tools that add and change single tasks are followed by the ids that their results give.
  */
-export function planStateOf(items: readonly Item[], calls: CallReader = callReader()): PlanState {
+export function planStateOf(items: readonly Item[]): PlanState {
   const results = new Map<string, string>()
   for (const { kind, callId, text } of items) if (kind === 'result' && callId !== undefined) results.set(callId, text)
   const tasks = new Map<string, PlanItem>()
@@ -196,7 +178,7 @@ export function planStateOf(items: readonly Item[], calls: CallReader = callRead
   let prose: string | undefined
   for (const item of items) {
     if (item.kind !== 'call') continue
-    const input = calls.argumentsOf(item)
+    const input = argumentsOf(item)
     if (input === undefined) continue
     const written = listIn(input)
     const tool = item.toolName ?? ''
@@ -218,20 +200,20 @@ export function planStateOf(items: readonly Item[], calls: CallReader = callRead
 }
 
 /** Whether a call does nothing but keep a plan: the state stands for all of them. */
-export function keepsPlan(call: Item, calls: CallReader): boolean {
-  const input = call.kind === 'call' ? calls.argumentsOf(call) : undefined
+export function keepsPlan(call: Item): boolean {
+  const input = call.kind === 'call' ? argumentsOf(call) : undefined
   if (input === undefined) return false
   const tool = call.toolName ?? ''
   return listIn(input) !== undefined || CREATES.test(tool) || UPDATES.test(tool) || isPlanProse(tool, input)
 }
 
 /** A call that puts a plan forward in prose. */
-const isPlanProse = (tool: string, input: Readonly<Record<string, unknown>>): boolean =>
+const isPlanProse = (tool: string, input: Fields): boolean =>
   PUTS_FORWARD.test(tool) && typeof input['plan'] === 'string'
 
 export const isOpen = ({ status }: PlanItem): boolean => status === 'open' || status === 'in progress'
 
-function listIn(input: Readonly<Record<string, unknown>>): readonly PlanItem[] | undefined {
+function listIn(input: Fields): readonly PlanItem[] | undefined {
   for (const value of Object.values(input)) {
     if (!Array.isArray(value) || value.length === 0) continue
     const entries = value.map(entryOf)
@@ -241,25 +223,19 @@ function listIn(input: Readonly<Record<string, unknown>>): readonly PlanItem[] |
   return undefined
 }
 
-function entryOf(value: unknown): PlanItem | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const entry = value as Readonly<Record<string, unknown>>
+function entryOf(entry: unknown): PlanItem | undefined {
+  if (!isRecord(entry)) return undefined
   const status = entry['status'] ?? entry['state']
   const text = labelOf(entry)
   return typeof status !== 'string' || text === undefined ? undefined : { text, ...statusOf(status) }
 }
 
-function labelOf(entry: Readonly<Record<string, unknown>>): string | undefined {
-  for (const key of LABELS) {
-    const value = entry[key]
-    if (typeof value === 'string' && value.trim() !== '') return value.trim()
-  }
-  return undefined
-}
+const labelOf = (entry: Fields): string | undefined =>
+  LABELS.map((key) => textOf(entry[key]).trim()).find((text) => text !== '')
 
 /** Words that we do not know are open work, with the words beside it. */
 function statusOf(value: unknown): Pick<PlanItem, 'status' | 'note'> {
-  const word = typeof value === 'string' ? value.trim() : ''
+  const word = textOf(value).trim()
   if (DONE.test(word)) return { status: 'done' }
   if (RUNNING.test(word)) return { status: 'in progress' }
   if (DROPPED.test(word)) return { status: 'dropped' }

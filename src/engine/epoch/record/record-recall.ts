@@ -2,11 +2,14 @@ import { visitIdentifiers, createLineMatcher, MIN_QUOTE_LENGTH } from '../../../
 import type { Item } from '../../../core/item.ts'
 import type { Epoch, RecordRecall } from '../../../core/records.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
-import { callReader } from './calls.ts'
+import { pathOf } from './calls.ts'
 import { isOpen, planStateOf, ranCommands } from './facts.ts'
 import { textResultsIn } from './text-results.ts'
 
-/** What a view still says of the items that an epoch drops or shortens. */
+/**
+ * What a view still says of the items that an epoch drops or shortens: names that the model used, lines that people wrote, open entries of the plan,
+ * errors of commands that still fail, files that were touched. Shares; 1 where there was nothing to keep.
+ */
 export function recallUnder(
   { conversation, links }: Pick<PrepareContext, 'conversation' | 'links'>,
   { edits }: Pick<Epoch, 'edits'>,
@@ -18,45 +21,33 @@ export function recallUnder(
     if (edit.op === 'replace') places.add(edit.at)
   }
   const taken = [...places].sort((a, b) => a - b).map((place) => conversation.items[links[place]!.index]!)
-  return recordRecall(taken, view.conversation.items)
-}
-
-/**
- * What a view still says of the items that a compaction took out of it: names that the model used, lines that people wrote, open entries of
- * the plan, errors of commands that still fail, files that were touched. Shares; 1 where there was nothing to keep.
- */
-function recordRecall(taken: readonly Item[], view: readonly Item[]): RecordRecall {
-  const shown = view.map(({ text }) => text)
+  const shown = view.conversation.items.map(({ text }) => text)
   const results = textResultsIn(taken)
-  const calls = callReader()
-  const wanted = {
-    demands: someOf(
-      taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text)),
-    ),
-    plan: planStateOf(taken, calls)
-      .items.filter(isOpen)
-      .map(({ text }) => text),
-    errors: ranCommands(taken, calls).flatMap(({ error }) => (error === undefined ? [] : [error])),
-    paths: taken.flatMap((item) => (item.kind === 'call' ? (calls.pathOf(item) ?? []) : [])),
-  }
+  const said = taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text))
+  const step = Math.ceil(said.length / MOST_LINES)
+  const open = planStateOf(taken).items.filter(isOpen)
   return {
     names: namesKept(taken, shown),
-    demands: linesKept(wanted.demands, shown),
-    plan: textsKept(wanted.plan, shown),
-    errors: textsKept(wanted.errors, shown),
-    paths: textsKept(wanted.paths, shown),
+    demands: linesKept(step <= 1 ? said : said.filter((_, i) => i % step === 0), shown),
+    plan: textsKept(
+      open.map(({ text }) => text),
+      shown,
+    ),
+    errors: textsKept(
+      ranCommands(taken).flatMap(({ error }) => error ?? []),
+      shown,
+    ),
+    paths: textsKept(
+      taken.flatMap((item) => (item.kind === 'call' ? (pathOf(item) ?? []) : [])),
+      shown,
+    ),
   }
 }
 
 /** Of a message that is longer than twice this, its beginning and its end: it is a pasted file. */
 const MOST_CHARACTERS = 128 * 1024
-/** More lines are told from as many of them, evenly. */
+/** Of more lines, as many of them, evenly. */
 const MOST_LINES = 5_000
-
-function someOf(lines: readonly string[]): readonly string[] {
-  const step = Math.ceil(lines.length / MOST_LINES)
-  return step <= 1 ? lines : lines.filter((_, i) => i % step === 0)
-}
 
 /** Short messages are one line; of longer ones the lines that say something. */
 function linesOf(text: string): readonly string[] {

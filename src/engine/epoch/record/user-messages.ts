@@ -3,6 +3,7 @@ import type { Item } from '../../../core/item.ts'
 import { headTail, cutHead } from '../../intake/text.ts'
 import { levelWithin, type Draft, type StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
+import { messagesOf } from '../thresholds.ts'
 
 export interface UserMessages {
   readonly text: string
@@ -35,16 +36,15 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const entries: Entry[] = []
   const known = new Map<string, number>()
   const stored = new Map<Handle, StoredText>()
-  for (const parts of messagesIn(items)) {
-    const words: string[] = []
-    const lines: string[] = []
-    for (const part of parts) {
-      const media = mediaLines(draft, part)
-      for (const { handle, stored: file } of media.files) stored.set(handle, file)
-      if (part.text.trim() !== '') words.push(part.text.trim())
-      lines.push(...media.lines)
+  for (const parts of messagesOf(items)) {
+    const entry: Entry = {
+      words: parts
+        .map((part) => part.text.trim())
+        .filter((words) => words !== '')
+        .join('\n'),
+      lines: parts.flatMap((part) => mediaLines(draft, part, stored)),
+      again: 0,
     }
-    const entry: Entry = { words: words.join('\n'), lines, again: 0 }
     const text = wholeOf(entry)
     if (text === '') continue
     const before = known.get(text)
@@ -53,27 +53,15 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
     numbers.set(parts[0]!, known.get(text)!)
   }
   if (entries.length === 0) return { text: '', stored, numbers }
-  // Of very many, those that could not have a line each even if it were empty need not be counted.
-  const counted = entries.length - Math.floor(budget / LEAST_LINE_TOKENS)
-  const sizes = entries.map((entry, i) =>
-    i < counted ? Infinity : draft.countText(wholeOf(entry)) + LEAST_LINE_TOKENS,
-  )
+  const sizes = entries.map((entry) => draft.countText(wholeOf(entry)) + LEAST_LINE_TOKENS)
   const { from, level } = placesWithin(draft, entries, sizes, budget)
-  const lines: string[] = []
-  if (from > 0) {
-    const older = olderOnes(
-      draft,
-      entries.slice(0, from),
-      budget - sum(sizes.slice(from).map((size) => Math.min(size, level))),
-    )
-    stored.set(older.handle, { text: older.text })
-    lines.push(...older.lines)
-  }
+  const taken = sizes.slice(from).reduce((sum, size) => sum + Math.min(size, level), 0)
+  const lines = from > 0 ? olderOnes(draft, entries.slice(0, from), budget - taken, stored) : []
   for (const [i, entry] of entries.entries()) {
     if (i < from) continue
-    const isWhole = sizes[i]! <= level
-    if (!isWhole) stored.set(draft.handleOf(wholeOf(entry)), { text: wholeOf(entry) })
-    const text = isWhole ? wholeOf(entry) : shortened(draft, entry, level)
+    const whole = wholeOf(entry)
+    if (sizes[i]! > level) stored.set(draft.handleOf(whole), { text: whole })
+    const text = sizes[i]! > level ? shortened(draft, entry, level) : whole
     lines.push(`${i + 1}. ${text}${entry.again > 0 ? ` (sent ${entry.again + 1} times)` : ''}`)
   }
   return { text: `What the user said, in order:\n${lines.join('\n')}`, stored, numbers }
@@ -81,24 +69,21 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
 
 const wholeOf = ({ words, lines }: Entry): string => [words, ...lines].filter((part) => part !== '').join('\n')
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
-
-interface Places {
-  /** The first entry with a place of its own. */
-  readonly from: number
-  /** What such an entry may take. */
-  readonly level: number
-}
-
-/** All of them, each as long as it may be; where that would be a few words of each, as many of the newest as leave the others a line. */
-function placesWithin(draft: Draft, entries: readonly Entry[], sizes: readonly number[], budget: number): Places {
+/**
+ * Where those that have a place of their own begin, and what each of these may take: all of them, each as long as it may be; where that would be a
+ * few words of each, as many of the newest as leave the others a line.
+ */
+function placesWithin(
+  draft: Draft,
+  entries: readonly Entry[],
+  sizes: readonly number[],
+  budget: number,
+): { readonly from: number; readonly level: number } {
   const least = draft.countText(noteOf(draft, wholeOf(entries[0]!))) + LEAST_WORDS_TOKENS
   const level = levelWithin(sizes, budget)
   if (level >= least) return { from: 0, level }
   const note = draft.countText(olderNote(draft, entries.length, ''))
-  const brief = sum(
-    entries.map((entry, i) => (sizes[i] === Infinity ? LEAST_LINE_TOKENS : draft.countText(briefLine(entry, i)) + 1)),
-  )
+  const brief = entries.reduce((sum, entry, i) => sum + draft.countText(briefLine(entry, i)) + 1, 0)
   // First words of very many would leave the newest nothing.
   const room = budget - note - Math.min(brief, budget / 2)
   let from = entries.length
@@ -110,22 +95,14 @@ function placesWithin(draft: Draft, entries: readonly Entry[], sizes: readonly n
 }
 
 /** The oldest, by their first words; those that have no room even for that are in the handle only. */
-function olderOnes(
-  draft: Draft,
-  entries: readonly Entry[],
-  budget: number,
-): { readonly handle: Handle; readonly text: string; readonly lines: readonly string[] } {
+function olderOnes(draft: Draft, entries: readonly Entry[], budget: number, stored: Map<Handle, StoredText>): string[] {
   const text = entries.map((entry, i) => `${i + 1}. ${wholeOf(entry)}`).join('\n\n')
   const note = olderNote(draft, entries.length, text)
+  stored.set(draft.handleOf(text), { text })
   let room = budget - draft.countText(note)
-  const lines: string[] = []
-  for (let i = entries.length - 1; i >= 0; i--) {
-    const line = briefLine(entries[i]!, i)
-    room -= draft.countText(line) + 1
-    if (room < 0) break
-    lines.unshift(line)
-  }
-  return { handle: draft.handleOf(text), text, lines: [...lines, note] }
+  const brief = entries.map(briefLine)
+  const first = brief.findLastIndex((line) => (room -= draft.countText(line) + 1) < 0) + 1
+  return [...brief.slice(first), note]
 }
 
 function briefLine(entry: Entry, index: number): string {
@@ -147,15 +124,4 @@ function shortened(draft: Draft, entry: Entry, tokens: number): string {
   const rest = [noteOf(draft, wholeOf(entry)), ...entry.lines].join('\n')
   const room = Math.max(8, Math.floor(tokens) - draft.countText(rest))
   return `${headTail(entry.words, { maxTokens: room, countTokens: draft.countText, maxBytes: 1_000_000 }).text}\n${rest}`
-}
-
-/** Items of one message belong together: a picture and the words beside it. */
-function messagesIn(items: readonly Item[]): Item[][] {
-  const messages: Item[][] = []
-  for (const item of items) {
-    const before = messages.at(-1)?.at(-1)
-    if (before !== undefined && item.message >= 0 && before.message === item.message) messages.at(-1)!.push(item)
-    else messages.push([item])
-  }
-  return messages
 }

@@ -3,7 +3,7 @@ import type { Conversation } from '../../../core/conversation.ts'
 import { changeEnvelope } from '../../../core/edits.ts'
 import type { Item } from '../../../core/item.ts'
 import { cutsOf, turnsOf } from '../../../core/turns.ts'
-import { summaryAnswerOf, type Summarizer, type SummaryAnswer } from '../../../ports/summarizer.ts'
+import { summaryAnswerOf, type Summarizer, type SummaryAnswer, type SummaryRequest } from '../../../ports/summarizer.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { fixedTokensOf, textTokensOf, tokensOf } from '../../prepare/counting.ts'
 import type { SummaryAsk } from '../cascade/draft.ts'
@@ -15,19 +15,13 @@ const WORDS_PER_TOKEN = 0.75
 /** A part's notes say nothing in fewer tokens. */
 const LEAST_NOTES = 120
 
-export interface OutOfBandCall {
-  readonly system: string
-  readonly prompt: string
-  readonly maxOutputTokens: number
-}
-
 export interface OutOfBandOptions {
   readonly countText: (text: string) => number
   /** Calls that are left for this reduction, the last one included. */
   readonly callsLeft: number
-  /** Whether a long history is read in parts. @default true */
-  readonly inParts?: boolean
-  readonly call: (call: OutOfBandCall) => Promise<SummaryAnswer>
+  /** Whether a long history is read in parts. */
+  readonly inParts: boolean
+  readonly call: (call: Pick<SummaryRequest, 'system' | 'prompt' | 'maxOutputTokens'>) => Promise<SummaryAnswer>
 }
 
 /**
@@ -40,7 +34,7 @@ export async function askOutOfBand(
   ask: SummaryAsk,
   options: OutOfBandOptions,
 ): Promise<SummaryAnswer | { readonly nothing: true }> {
-  const { countText, callsLeft, inParts = true, call } = options
+  const { countText, callsLeft, inParts, call } = options
   const system = withInstructions(ask.system, ask.instructions)
   const room = Math.floor(window * INPUT_SHARE) - ask.maxOutputTokens - countText(system) - countText(ask.prompt(''))
   const final = (transcript: string): Promise<SummaryAnswer> =>
@@ -64,7 +58,7 @@ export async function askOutOfBand(
     const isSound = answer.stop === 'end' && (answer.toolCalls ?? 0) === 0 && answer.text.trim() !== ''
     notes.push(isSound ? `Notes on ${place}:\n${answer.text.trim()}` : `[${place} could not be read]`)
   }
-  const all = notesItem(notes.join('\n\n'))
+  const all: Item = { id: '', kind: 'user', role: 'user', text: notes.join('\n\n'), message: -1 }
   return final(transcriptWithin([all], room, countText).replace(/^user: /, ''))
 }
 
@@ -80,8 +74,6 @@ function notesSystem(place: string, maxOutputTokens: number, instructions: strin
 
 const withInstructions = (system: string, instructions: string | undefined): string =>
   instructions === undefined ? system : `${system}\nThe user asks of this summary: ${instructions}`
-
-const notesItem = (text: string): Item => ({ id: '', kind: 'user', role: 'user', text, message: -1 })
 
 /** Providers forget a prompt after this long without a call, where the catalogue does not say otherwise. */
 const CACHE_SECONDS = 300
@@ -132,18 +124,11 @@ const instructionOf = ({ system, instructions }: SummaryAsk): string =>
   ) + '\nAnswer with the summary alone. Call no tool.'
 
 /** The last measured call was on this model, is part of this history, and not so long ago that its cache is gone. */
-function isWarm({
-  branch: {
-    log: { measured: last },
-  },
-  target,
-  links,
-  deps,
-}: PrepareContext): boolean {
+function isWarm({ branch, target, links, deps }: PrepareContext): boolean {
+  const last = branch.log.measured
   if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint) return false
   const { cacheTtlSeconds = CACHE_SECONDS } = deps.catalogue.resolve(target.model).info.price ?? {}
-  if (deps.clock.now() - last.at > cacheTtlSeconds * 1_000) return false
-  return links.some(({ chain }) => chain === last.chain)
+  return deps.clock.now() - last.at <= cacheTtlSeconds * 1_000 && links.some(({ chain }) => chain === last.chain)
 }
 
 /** Ends of whole steps behind everything that is folded, the longest that fits first. */

@@ -67,32 +67,26 @@ export function accountFault(account: string, items: readonly Item[]): string | 
     : 'it speaks of something else'
 }
 
-interface KnownNames {
-  has(name: string): boolean
-  /** In order of their first appearance. */
-  readonly newest: readonly string[]
-}
-
-function knownNames(items: readonly Item[]): KnownNames {
+function knownNames(items: readonly Item[]): { has(name: string): boolean; readonly newest: readonly string[] } {
   const names = new Set<string>()
   for (const { text } of items) visitIdentifiers(text, (name) => names.add(name))
-  const byLastPart = new Map<string, string[]>()
-  for (const name of names) {
-    const last = lastPart(name)
-    const same = byLastPart.get(last)
-    if (same === undefined) byLastPart.set(last, [name])
-    else same.push(name)
-  }
+  const endings = new Set([...names].flatMap(endingsOf))
   return {
     /** `src/a.ts` for `/repo/src/a.ts`: an account may shorten what it names, or say where it is. */
-    has: (name) =>
-      names.has(name) ||
-      (byLastPart.get(lastPart(name)) ?? []).some((one) => one.endsWith(`/${name}`) || name.endsWith(`/${one}`)),
+    has: (name) => endings.has(name) || endingsOf(name).some((ending) => names.has(ending)),
+    /** In order of their first appearance. */
     newest: [...names],
   }
 }
 
-const lastPart = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
+/** A name and what is left of it without its first folders. */
+const endingsOf = (name: string): string[] => {
+  const parts = name.split('/')
+  return parts.slice(0, MOST_PARTS).map((_, from) => parts.slice(from).join('/'))
+}
+
+/** Names come from outside, and may be of any length. */
+const MOST_PARTS = 32
 
 function namesIn(text: string): Map<string, IdentifierKind> {
   const names = new Map<string, IdentifierKind>()

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeclaredOn } from '../../../core/epochs.ts'
 import { isPlimsollError } from '../../../core/errors.ts'
 import type { Epoch } from '../../../core/records.ts'
-import type { FoundEpoch } from '../../../ports/session-store.ts'
 import type { PrepareContext, Standing } from '../../prepare/context.ts'
 
 /** A holder that died is waited for no longer than this; a living one renews three times as often. */
@@ -40,34 +39,29 @@ export function summaryLease(context: PrepareContext, waitMs: number, standing: 
 
   const hold = (): Promise<boolean> => sessions.lease(branch.tenant, work, holder, LEASE_MS)
 
-  async function othersEpoch(): Promise<Epoch | undefined> {
-    // An epoch is found by what it covers, which ends somewhere before the end of the history it was declared for.
-    const found = await sessions.findEpochs(branch.tenant, chains)
-    const isAnswer = ({ epoch, undoneIn }: FoundEpoch): boolean =>
-      isDeclaredOn(epoch, chain) && !ours.has(epoch.id) && !undoneIn.includes(branch.session)
-    return found.find(isAnswer)?.epoch
-  }
-
   async function wait(): Promise<SummaryRight> {
     const deadline = performance.now() + waitMs
     for (let pause = FIRST_WAIT_MS; ; pause = Math.min(pause * 2, LONGEST_WAIT_MS)) {
       const isOurs = await hold()
-      // Looked for after the lease was asked for: its last holder writes the epoch first and lets go then.
-      const epoch = await othersEpoch()
-      if (epoch !== undefined) {
+      // Looked for after the lease was asked for: its last holder writes the epoch first and lets go then. An epoch is found by what it covers,
+      // which ends somewhere before the end of the history it was declared for.
+      const found = await sessions.findEpochs(branch.tenant, chains)
+      const others = found.find(
+        ({ epoch, undoneIn }) =>
+          isDeclaredOn(epoch, chain) && !ours.has(epoch.id) && !undoneIn.includes(branch.session),
+      )
+      if (others !== undefined) {
         if (isOurs) await sessions.releaseLease(branch.tenant, work, holder)
-        return epoch
+        return others.epoch
       }
-      if (isOurs) return renewed()
+      if (isOurs) {
+        renewal = setInterval(() => void hold().catch(() => undefined), RENEW_MS)
+        renewal.unref()
+        return 'ours'
+      }
       if (performance.now() + pause > deadline) return 'busy'
       await delay(pause)
     }
-  }
-
-  function renewed(): 'ours' {
-    renewal = setInterval(() => void hold().catch(() => undefined), RENEW_MS)
-    renewal.unref()
-    return 'ours'
   }
 
   return {

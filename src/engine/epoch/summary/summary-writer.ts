@@ -40,49 +40,46 @@ interface Way {
 
 /** The calls that a reduction may still make. */
 interface Calls {
-  left(): number
-  /** Uses one up; false where there is none. */
-  take(): boolean
+  left: number
 }
 
 /** The ways that are open for this summary, the better one first. */
 function waysFor(context: PrepareContext, options: WriterOptions, ask: SummaryAsk, calls: Calls): Way[] {
   const { deps, target, emit } = context
+  const { before } = options
+  const { summarizer, policy } = deps
+  const count = textTokensOf(context)
   const ways: Way[] = []
-  if (mayGoInBand(context, options)) {
-    const request = inBandRequest(context, options.before!, ask)
+  if (before !== undefined && mayGoInBand(context, options)) {
+    const request = inBandRequest(context, before, ask)
     if ('reason' in request) emit({ type: 'warning', topic: 'summary', message: `Not in band: ${request.reason}.` })
     else
       ways.push({
         name: 'in band',
         async ask({ maxOutputTokens }, signal) {
-          if (!calls.take()) return { nothing: true }
-          const plan = { inputHigh: options.before!.load.count.high, maxOutputTokens }
+          calls.left--
+          const plan = { inputHigh: before.load.count.high, maxOutputTokens }
           return paid(context, options, { name: target.model }, plan, () => askInBand(context, request, signal))
         },
       })
   }
-  if (deps.summarizer !== undefined) ways.push(outOfBand(context, options, deps.summarizer, calls))
-  return ways
-}
-
-function outOfBand(context: PrepareContext, options: WriterOptions, summarizer: Summarizer, calls: Calls): Way {
-  const count = textTokensOf(context)
-  return {
+  if (summarizer === undefined) return ways
+  const outOfBand: Way = {
     name: summarizer.name,
-    ask: (ask, signal) =>
-      askOutOfBand(summarizer, ask, {
+    ask: (asked, signal) =>
+      askOutOfBand(summarizer, asked, {
         countText: count,
-        callsLeft: calls.left(),
-        inParts: context.deps.policy.summaries?.parts !== false,
+        callsLeft: calls.left,
+        inParts: policy.summaries?.parts !== false,
         async call(request) {
-          if (!calls.take()) throw new Error('the calls of this reduction are used up')
+          if (calls.left-- <= 0) throw new Error('the calls of this reduction are used up')
           const { system, prompt, maxOutputTokens } = request
           const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
           return paid(context, options, summarizer, plan, () => summarizer.summarise({ ...request, signal }))
         },
       }),
   }
+  return [...ways, outOfBand]
 }
 
 async function paid(
@@ -108,8 +105,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   const { calls: most = passes } = summaries
   const count = textTokensOf(context)
   const hasModel = options.modelFree !== true && (deps.summarizer !== undefined || mayGoInBand(context, options))
-  let used = 0
-  const calls: Calls = { left: () => most - used, take: () => used < most && ++used > 0 }
+  const calls: Calls = { left: most }
   const down = new Set<string>()
   let deadline: AbortSignal | undefined
 
@@ -117,14 +113,18 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
     deadline ??= deadlineAfter(timeMs, options.signal)
     const ways = waysFor(context, options, ask, calls).filter(({ name }) => !down.has(name))
     let repaired: SummaryAsk | undefined
-    while (ways.length > 0 && calls.left() > 0 && !deadline.aborted) {
+    while (ways.length > 0 && calls.left > 0 && !deadline.aborted) {
       const way = ways[0]!
       const outcome = await askOnce(way, repaired ?? ask, deadline)
       if ('text' in outcome && take(outcome.text)) return
       const reason = 'text' in outcome ? 'the request does not fit with it' : outcome.reason
       emit({ type: 'summary-rejected', reason })
       // The next answer is asked for with what is wrong with this one; when the calls are used up, what code wrote serves.
-      if ('isWrong' in outcome) repaired = withFault(ask, reason)
+      if ('isWrong' in outcome)
+        repaired = {
+          ...ask,
+          system: `${ask.system}\nYour last answer could not be used: ${reason}. Write it again, from this conversation alone.`,
+        }
       // Asking again helps against a bad answer, not against a summarizer that is down.
       if (!('isDown' in outcome)) continue
       ways.shift()
@@ -151,7 +151,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   }
 
   return {
-    wouldAsk: ({ asks = [] }) => hasModel && calls.left() > 0 && asks.length > 0,
+    wouldAsk: ({ asks = [] }) => hasModel && calls.left > 0 && asks.length > 0,
     async fulfil(proposal, fits) {
       let written = proposal
       for (const ask of hasModel ? (proposal.asks ?? []) : []) {
@@ -179,12 +179,6 @@ const withText = (proposal: Proposal, before: string, text: string): Proposal =>
   edits: proposal.edits.map((edit): EpochEdit =>
     edit.op === 'insert' && edit.text === before ? { ...edit, text } : edit,
   ),
-})
-
-/** The same summary asked for again, with what was wrong with the answer. */
-const withFault = (ask: SummaryAsk, fault: string): SummaryAsk => ({
-  ...ask,
-  system: `${ask.system}\nYour last answer could not be used: ${fault}. Write it again, from this conversation alone.`,
 })
 
 type Outcome =

@@ -1,5 +1,5 @@
 import type { Item } from '../../../core/item.ts'
-import { cutHead, cutHeadBytes, byteLength } from '../../intake/text.ts'
+import { cutHead, cutHeadBytes, cutTail, byteLength } from '../../intake/text.ts'
 
 /** Of a result, a summarizer sees its two ends: the middle seldom changes what is worth carrying on. */
 const RESULT_CHARACTERS = 1_600
@@ -76,9 +76,8 @@ export const excerptOf = (text: string, maxBytes: number): string =>
   byteLength(text) <= maxBytes ? text : `${cutHeadBytes(text, maxBytes)}...`
 
 function ends(text: string, characters: number): string {
-  if (text.length <= characters) return text
   const half = Math.floor(characters / 2)
-  return `${cutHead(text, half)} … ${text.slice(-half).replace(/^[\uDC00-\uDFFF]/, '')}`
+  return text.length <= characters ? text : `${cutHead(text, half)} … ${cutTail(text, half)}`
 }
 
 const QUOTE_BYTES = 2_000

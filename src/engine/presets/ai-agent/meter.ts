@@ -16,9 +16,11 @@ import {
   type Meter,
 } from '../../../meter/index.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
+import { messagesOf } from '../../epoch/thresholds.ts'
+import { byteLength } from '../../intake/text.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import type { DesignMeter, EstimateOptions } from '../design.ts'
-import { declaredTool, type LoadEstimator, messagesOf, utf8Length } from '../shared.ts'
+import { declaredTool, type LoadEstimator } from '../shared.ts'
 
 const PER_MESSAGE = 4
 const PER_CALL = 2
@@ -64,7 +66,7 @@ export function aiAgentEstimator(tokenizers: readonly Tokenizer[]): LoadEstimato
         })
         const tokens = Math.max(0, ...tokenizers.map((tokenizer) => Math.ceil(tokenizer.count(text).tokens)))
         const framed = tokens + PER_MESSAGE + PER_CALL * calls.length
-        return sum + Math.max(framed, Math.ceil(utf8Length(serialised) / 4))
+        return sum + Math.max(framed, Math.ceil(byteLength(serialised) / 4))
       }, 0),
   }
 }

@@ -23,42 +23,16 @@ export function truncateToBytes(text: string, maxBytes: number): string | undefi
   return `${head}${aiAgentTruncated(bytes - byteLength(head) - byteLength(tail), 'bytes')}${tail}`
 }
 
-/** The same by characters as a reader counts them. Only the two ends are segmented, whatever the length. */
+/** The same by characters as a reader counts them. */
 export function truncateToGraphemes(text: string, maxChars: number): string | undefined {
   // A cluster has at least one unit, so a text of no more units fits.
   if (text.length <= maxChars) return text
-  const total = countGraphemes(text)
-  if (total <= maxChars) return text
+  const clusters = [...graphemes(text)].map(({ segment }) => segment)
+  if (clusters.length <= maxChars) return text
   const half = Math.floor((maxChars - MARKER_ALLOWANCE) / 2)
   if (byteLength(text) < MIN_PAYLOAD_BYTES || half < 1) return undefined
-  const head = takeGraphemes(text, half)
-  const tail = lastGraphemes(text, half)
-  return `${head}${aiAgentTruncated(total - 2 * half, 'chars')}${tail}`
-}
-
-/** Latin text is its own segmentation; the segmenter costs a microsecond per character. */
-// eslint-disable-next-line no-control-regex -- NUL to DEL without CR, which joins with LF
-const SIMPLE = /^[\u0000-\u000c\u000e-\u007f]*$/
-
-function countGraphemes(text: string): number {
-  if (SIMPLE.test(text)) return text.length
-  let count = 0
-  for (const _ of graphemes(text)) count++
-  return count
-}
-
-function takeGraphemes(text: string, count: number): string {
-  if (SIMPLE.test(text)) return text.slice(0, count)
-  let left = count
-  for (const { index } of graphemes(text)) if (left-- === 0) return text.slice(0, index)
-  return text
-}
-
-function lastGraphemes(text: string, count: number): string {
-  if (SIMPLE.test(text)) return text.slice(-count)
-  const starts: number[] = []
-  for (const { index } of graphemes(text)) starts.push(index)
-  return text.slice(starts[Math.max(0, starts.length - count)])
+  const omitted = aiAgentTruncated(clusters.length - 2 * half, 'chars')
+  return `${clusters.slice(0, half).join('')}${omitted}${clusters.slice(-half).join('')}`
 }
 
 /** The same by tokens: a character budget from the text's own ratio, checked and reduced until the result fits. */

@@ -1,5 +1,5 @@
 import type { GuardRule } from '../../../core/policy.ts'
-import { isRecord } from '../../../core/values.ts'
+import { isRecord, recordOf } from '../../../core/values.ts'
 import type { PresentOptions } from '../../deps.ts'
 import { jsonLength, jsonText, parseStructure } from '../../intake/json/json-view.ts'
 import { SRE_TRUNCATED, cutHead } from '../../intake/text.ts'
@@ -57,21 +57,17 @@ function guardList(
   if (jsonLength(kept) > maxChars) kept = withinChars(kept, maxChars)
   if (kept.length === result.length) return { value: response, cuts: [] }
   if (kept.length === 0) return guardObject(response, result, options)
-  const metadata = isRecord(response['metadata']) ? response['metadata'] : {}
   const note = { truncated_count: result.length - kept.length, full_output: handle }
   return {
-    value: { ...response, result: kept, metadata: { ...metadata, ...note } },
+    value: { ...response, result: kept, metadata: { ...recordOf(response['metadata']), ...note } },
     cuts: [cut('list', result.length, kept.length, handle)],
   }
 }
 
 function withinChars(items: readonly unknown[], maxChars: number): readonly unknown[] {
   let used = 2
-  for (let i = 0; i < items.length; i++) {
-    used += jsonLength(items[i]) + 1
-    if (used > maxChars) return items.slice(0, i)
-  }
-  return items
+  const over = items.findIndex((item) => (used += jsonLength(item) + 1) > maxChars)
+  return over < 0 ? items : items.slice(0, over)
 }
 
 function guardObject(response: Record<string, unknown>, result: object, options: SreGuardOptions): Guarded<unknown> {
@@ -126,7 +122,7 @@ export function autosreGuard(
   )
   const { value } = guardSreResponse(handled.response, { handle })
   const result = isRecord(value) ? value['result'] : value
-  const metadata = isRecord(value) && isRecord(value['metadata']) ? value['metadata'] : {}
+  const metadata = (isRecord(value) && recordOf(value['metadata'])) || {}
   const { mode, size } = handled
   const template = metadata['template_used']
   // What was taken off a list stands beside it; everything else says so in itself.

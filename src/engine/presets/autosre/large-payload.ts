@@ -5,7 +5,7 @@ import {
   TOOL_TEMPLATES,
   type TemplateName,
 } from '../../intake/templates/index.ts'
-import { isRecord } from '../../../core/values.ts'
+import { isRecord, recordOf } from '../../../core/values.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { cutHead } from '../../intake/text.ts'
 import { integerOf, itemCount, type Environment, type IntakeTrigger } from '../shared.ts'
@@ -36,19 +36,8 @@ export function autosreTriggers(env: Environment): IntakeTrigger {
   return enabled ? { items: thresholdItems, chars: thresholdChars } : {}
 }
 
-export interface PayloadSize {
-  readonly items: number
-  readonly chars: number
-}
-
 /** Items: length of a list, keys of an object, none for text. Characters: of the JSON text. */
-export function payloadSize(value: unknown): PayloadSize {
-  if (value === null || value === undefined) return { items: 0, chars: 0 }
-  return { items: itemCount(value), chars: jsonLength(value) }
-}
-
-export const isLargePayload = (size: PayloadSize, config: LargePayloadConfig = LARGE_PAYLOAD_DEFAULTS): boolean =>
-  size.items > config.thresholdItems || size.chars > config.thresholdChars
+const sizeOf = (value: unknown): HandledPayload['size'] => ({ items: itemCount(value), chars: jsonLength(value) })
 
 export type PayloadMode = 'template_sandbox' | 'generic_sandbox' | 'code_generation_prompt'
 
@@ -61,34 +50,23 @@ export interface LargePayloadOptions {
   readonly handle?: string
   /** Tools of the request that open the handle: the one that runs code over the data, and the one that reads it. */
   readonly tools?: { readonly run?: string; readonly read?: string }
-  readonly now?: () => number
-  /** For tools beyond the known ones, or in place of a built-in analysis. */
-  readonly analyse?: Readonly<Record<string, (result: unknown) => Record<string, unknown>>>
-  readonly analyseGeneric?: (result: unknown) => Record<string, unknown>
 }
 
 export interface HandledPayload {
   readonly response: unknown
-  readonly handled: boolean
+  /** How a large result was handled; absent where it passed as it is. */
   readonly mode?: PayloadMode
-  readonly size: PayloadSize
+  readonly size: { readonly items: number; readonly chars: number }
 }
-
-/** Results that this handler made. A mark inside the data could be forged by a tool, so it does not count (promise 11). */
-const made = new WeakSet<object>()
 
 export function handleLargePayload(response: unknown, options: LargePayloadOptions = {}): HandledPayload {
   const { config = LARGE_PAYLOAD_DEFAULTS } = options
-  const untouched = (size: PayloadSize = { items: 0, chars: 0 }): HandledPayload => ({ response, handled: false, size })
-  if (!config.enabled || !isRecord(response)) return untouched()
-  const result = response['result']
-  if (result === undefined || result === null) return untouched()
-  if (typeof result === 'object' && made.has(result)) return untouched()
-  const size = payloadSize(result)
-  if (!isLargePayload(size, config)) return untouched(size)
-  const started = options.now?.()
-  const analysis = analyse(result, options)
-  if (analysis === undefined) return untouched(size)
+  const result = isRecord(response) ? (response['result'] ?? undefined) : undefined
+  if (!config.enabled || !isRecord(response) || result === undefined) return { response, size: { items: 0, chars: 0 } }
+  const size = sizeOf(result)
+  const isLarge = size.items > config.thresholdItems || size.chars > config.thresholdChars
+  const analysis = isLarge ? analyse(result, options) : undefined
+  if (analysis === undefined) return { response, size }
   const { mode, template, content } = analysis
   const facts = {
     large_payload_handled: true,
@@ -96,20 +74,9 @@ export function handleLargePayload(response: unknown, options: LargePayloadOptio
     original_items: size.items,
     original_chars: size.chars,
   }
-  const replaced = {
-    ...content,
-    ...facts,
-    tool_name: options.tool,
-    full_output: options.handle,
-  }
-  made.add(replaced)
-  const metadata = {
-    ...(isRecord(response['metadata']) && response['metadata']),
-    ...facts,
-    template_used: template,
-    processing_ms: started === undefined ? undefined : options.now!() - started,
-  }
-  return { response: { ...response, result: replaced, metadata }, handled: true, mode, size }
+  const replaced = { ...content, ...facts, tool_name: options.tool, full_output: options.handle }
+  const metadata = { ...recordOf(response['metadata']), ...facts, template_used: template }
+  return { response: { ...response, result: replaced, metadata }, mode, size }
 }
 
 interface Analysis {
@@ -122,20 +89,13 @@ interface Analysis {
 function analyse(result: unknown, options: LargePayloadOptions): Analysis | undefined {
   const { tool = '', sandbox = false } = options
   if (!sandbox) return prompt(result, options)
-  const own = options.analyse?.[tool]
   const template = TOOL_TEMPLATES[tool]
-  if (own !== undefined || template !== undefined) {
-    try {
-      const content = own === undefined ? runTemplate(template!, recordsOf(result)) : own(result)
-      return { mode: 'template_sandbox', template: own === undefined ? template! : tool, content }
-    } catch {
-      return undefined
-    }
-  }
   try {
-    return { mode: 'generic_sandbox', content: (options.analyseGeneric ?? genericContent)(result) }
+    return template === undefined
+      ? { mode: 'generic_sandbox', content: genericContent(result) }
+      : { mode: 'template_sandbox', template, content: runTemplate(template, recordsOf(result)) }
   } catch {
-    return prompt(result, options)
+    return template === undefined ? prompt(result, options) : undefined
   }
 }
 

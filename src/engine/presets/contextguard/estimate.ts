@@ -4,20 +4,8 @@ import type { Item } from '../../../core/item.ts'
 import type { EstimatorRule } from '../../../core/policy.ts'
 import type { Anchor, Meter } from '../../../meter/index.ts'
 import type { DesignMeter } from '../design.ts'
-import { asText, declaredTool, decodedLength, fieldsOf, type LoadEstimator, utf8Length } from '../shared.ts'
-
-/** What the design keeps in the session between two calls. */
-export interface ContextguardState {
-  /** Prompt tokens that the provider reported for the last call. */
-  readonly realTokens?: number
-  /** What the heuristic had said about that call. */
-  readonly lastHeuristic?: number
-}
-
-export interface ContextguardOptions {
-  /** Used until something real is known. @default 2.5 */
-  readonly defaultFactor?: number
-}
+import { byteLength } from '../../intake/text.ts'
+import { asText, declaredTool, fieldsOf, type LoadEstimator } from '../shared.ts'
 
 /** Bounds of the learned factor. */
 const CLAMP = [1, 5] as const
@@ -36,6 +24,9 @@ export const contextguardHeuristic: LoadEstimator = {
     toolTokens(conversation),
 }
 
+/** Bytes behind base64 text, without decoding it. */
+const decodedLength = (base64: string): number => Math.floor((base64.length * 3) / 4)
+
 function itemTokens(item: Item): number {
   const media = (item.media ?? []).reduce(
     (sum, { mime = '', data = '' }) => sum + quarter(mime.length) + quarter(decodedLength(data)),
@@ -44,32 +35,33 @@ function itemTokens(item: Item): number {
   if (item.kind === 'call') {
     const fields = Object.entries(fieldsOf(item.text))
     const values = fields.reduce(
-      (sum, [key, value]) => sum + quarter(utf8Length(key)) + quarter(utf8Length(asText(value))),
+      (sum, [key, value]) => sum + quarter(byteLength(key)) + quarter(byteLength(asText(value))),
       0,
     )
-    return quarter(utf8Length(item.toolName ?? '')) + values + media
+    return quarter(byteLength(item.toolName ?? '')) + values + media
   }
   if (item.kind === 'result') {
-    return quarter(utf8Length(item.toolName ?? '')) + quarter(utf8Length(item.text) + RESPONSE_WRAP) + media
+    return quarter(byteLength(item.toolName ?? '')) + quarter(byteLength(item.text) + RESPONSE_WRAP) + media
   }
-  return quarter(utf8Length(item.text)) + media
+  return quarter(byteLength(item.text)) + media
 }
 
 function toolTokens({ tools }: Conversation): number {
   return tools.reduce((sum, tool) => {
     const { name, description, schema } = declaredTool(tool.name, tool.text)
-    return sum + quarter(utf8Length(name)) + quarter(utf8Length(description)) + quarter(utf8Length(schema))
+    return sum + quarter(byteLength(name)) + quarter(byteLength(description)) + quarter(byteLength(schema))
   }, 0)
 }
 
-/** The heuristic in real tokens: times clamp(real / last, 1, 5), and never below what was last measured. */
+/**
+ * The heuristic in real tokens: times clamp(real / last, 1, 5), and never below what was last measured. `realTokens`: what the provider reported for
+ * the last call; `lastHeuristic`: what the heuristic had said about it.
+ */
 export function contextguardCalibrated(
   heuristic: number,
-  state: ContextguardState,
-  options: ContextguardOptions = {},
+  { realTokens = 0, lastHeuristic = 0 }: { readonly realTokens?: number; readonly lastHeuristic?: number },
+  { defaultFactor = 2.5 }: EstimatorRule = {},
 ): number {
-  const { defaultFactor = 2.5 } = options
-  const { realTokens = 0, lastHeuristic = 0 } = state
   const factor = realTokens > 0 && lastHeuristic > 0 ? clamped(realTokens / lastHeuristic) : defaultFactor
   return Math.max(realTokens, Math.floor(heuristic * factor))
 }

@@ -106,7 +106,7 @@ function continuation(draft: Draft, request: string): Closing {
 
 /** Wire messages behind the newest one of ours; all of them where there is none. */
 const messagesSinceSummary = (items: readonly Item[]): number =>
-  messagesOf(items.slice(items.findLastIndex(({ message }) => message < 0) + 1))
+  messagesOf(items.slice(items.findLastIndex(({ message }) => message < 0) + 1)).length
 
 const contextguardDesign: Design = {
   name: 'contextguard',

@@ -1,5 +1,5 @@
 import type { GuardRule } from '../../../core/policy.ts'
-import { isRecord } from '../../../core/values.ts'
+import { isRecord, listOf } from '../../../core/values.ts'
 import type { PresentOptions } from '../../deps.ts'
 import { jsonText, shareRoom } from '../../intake/json/json-view.ts'
 import { cyberCutHeader, cyberFooter, cyberHeader, cyberTruncated, cutHead } from '../../intake/text.ts'
@@ -68,21 +68,6 @@ export function routeCyberResult(
   return cuts.length === 0 ? { value: result, cuts } : { value: { ...result, content: blocks }, cuts }
 }
 
-/** The design's seven fields. */
-export interface CompressionMetadata {
-  readonly compressed: boolean
-  readonly original_size: number
-  readonly compressed_size: number
-  readonly compression_ratio: number
-  readonly content_type: 'text' | 'json' | 'mixed'
-  readonly n_original_keys: number | null
-  readonly sample_data: Readonly<Record<string, unknown>> | null
-}
-
-export interface Compressed extends Guarded<unknown> {
-  readonly metadata: CompressionMetadata
-}
-
 const SAMPLES = 3
 const SAMPLE_CHARS = 100
 
@@ -93,47 +78,21 @@ const SAMPLE_CHARS = 100
  * Deviation: several blocks that are small alone but large together kept their size and were "compressed" again on every
  * call. Here they share `truncateChars` (promise 6, *bounded*).
  */
-export function compressCyberResult(result: unknown, limits: CyberLimits = CYBER_DEFAULTS): Compressed {
-  const content = isRecord(result) ? result['content'] : undefined
-  const blocks: readonly unknown[] = Array.isArray(content) ? content : []
+export function compressCyberResult(result: unknown, limits: CyberLimits = CYBER_DEFAULTS): Guarded<unknown> {
+  const blocks = isRecord(result) ? listOf(result['content']) : []
   const sizes = blocks.map(sizeOfBlock)
   const original = sizes.reduce((sum, size) => sum + size, 0)
-  const contentType = typeOf(blocks)
-  if (!isRecord(result) || original < limits.compressChars || original === 0) {
-    return { value: result, cuts: [], metadata: metadataOf(false, original, original, contentType, undefined) }
-  }
+  if (!isRecord(result) || original < limits.compressChars || original === 0) return { value: result, cuts: [] }
   // Together too large, none alone: each gives way by its share.
   const rooms = sizes.some((size) => size > limits.truncateChars)
     ? sizes.map(() => limits.truncateChars)
     : shareRoom(sizes, limits.truncateChars)
   const compressed = blocks.flatMap((block, i) => compressBlock(block, sizes[i]!, rooms[i]!))
-  const after = compressed.reduce((sum: number, block) => sum + sizeOfBlock(block), 0)
+  const shown = compressed.reduce((sum: number, block) => sum + sizeOfBlock(block), 0)
   const note = { text: `[compressed tool result: original size ${original} chars, threshold ${limits.compressChars}]` }
-  const objects = blocks.filter((block) => isRecord(block) && isRecord(block['json'])) as {
-    json: Record<string, unknown>
-  }[]
   return {
     value: { ...result, content: [note, ...compressed] },
-    cuts: [{ guard: 'cyber-autoagent', what: 'result', original, shown: after }],
-    metadata: metadataOf(true, original, after, contentType, objects[0]?.json),
-  }
-}
-
-function metadataOf(
-  compressed: boolean,
-  original: number,
-  after: number,
-  type: CompressionMetadata['content_type'],
-  sampled: Record<string, unknown> | undefined,
-): CompressionMetadata {
-  return {
-    compressed,
-    original_size: original,
-    compressed_size: after,
-    compression_ratio: original === 0 ? 1 : Number((after / original).toFixed(3)),
-    content_type: type,
-    n_original_keys: sampled === undefined ? null : Object.keys(sampled).length,
-    sample_data: sampled === undefined ? null : firstKeys(sampled),
+    cuts: [{ guard: 'cyber-autoagent', what: 'result', original, shown }],
   }
 }
 
@@ -141,11 +100,6 @@ const sizeOfBlock = (block: unknown): number => {
   if (!isRecord(block)) return 0
   if (typeof block['text'] === 'string') return block['text'].length
   return block['json'] === undefined ? 0 : jsonText(block['json']).length
-}
-
-function typeOf(blocks: readonly unknown[]): CompressionMetadata['content_type'] {
-  const json = blocks.filter((block) => isRecord(block) && block['json'] !== undefined).length
-  return json === 0 ? 'text' : json === blocks.length ? 'json' : 'mixed'
 }
 
 function compressBlock(block: unknown, size: number, room: number): readonly unknown[] {

@@ -2,10 +2,9 @@ import type { Conversation } from '../../../core/conversation.ts'
 import type { EventBody } from '../../../core/events.ts'
 import type { Item } from '../../../core/item.ts'
 import type { Epoch, EpochEdit } from '../../../core/records.ts'
-import { highWater, messagesOf as countMessages } from '../../epoch/thresholds.ts'
+import { highWater, messagesOf } from '../../epoch/thresholds.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import type { Reduction } from '../design.ts'
-import { messagesOf } from '../shared.ts'
 
 const SYSTEM_TOKENS = 8000
 const TOOL_TOKENS = 3000
@@ -26,35 +25,19 @@ export function cyberRatio(model: string): number {
   return RATIOS.find(([pattern]) => pattern.test(model.toLowerCase()))?.[1] ?? DEFAULT_RATIO
 }
 
-/**
- * 8,000 for the system prompt + 3,000 for tools + 50 per message + characters / ratio. Nothing for an empty history; undefined,
- * with the design's own log line, for one that is not there.
- */
+/** 8,000 for the system prompt + 3,000 for tools + 50 per message + characters / ratio. Nothing for an empty history, with the design's own log line. */
 export function cyberEstimate(
-  conversation: Pick<Conversation, 'items'> | null | undefined,
+  { items }: Pick<Conversation, 'items'>,
   model: string,
   onEvent: (event: EventBody) => void = () => {},
-): number | undefined {
-  const items: unknown = conversation?.items
-  if (items === undefined || items === null)
-    return failed('warning', 'TOKEN ESTIMATION FAILED: agent.messages is None', onEvent)
-  if (!Array.isArray(items)) return failed('warning', 'TOKEN ESTIMATION FAILED: agent.messages is not a list', onEvent)
-  const listed = items as readonly Item[]
-  if (listed.length === 0) {
+): number {
+  if (items.length === 0) {
     onEvent(line('info', 'TOKEN ESTIMATION: agent.messages is empty'))
     return 0
   }
-  try {
-    const characters = listed.reduce((sum, item) => sum + charactersOf(item), 0)
-    const text = Math.max(1, Math.floor(characters / cyberRatio(model)))
-    return SYSTEM_TOKENS + TOOL_TOKENS + messagesOf(listed).length * TOKENS_PER_MESSAGE + text
-  } catch (error) {
-    return failed(
-      'error',
-      `TOKEN ESTIMATION ERROR: Exception during estimation: ${error instanceof Error ? error.message : String(error)}`,
-      onEvent,
-    )
-  }
+  const characters = items.reduce((sum, item) => sum + charactersOf(item), 0)
+  const text = Math.max(1, Math.floor(characters / cyberRatio(model)))
+  return SYSTEM_TOKENS + TOOL_TOKENS + messagesOf(items).length * TOKENS_PER_MESSAGE + text
 }
 
 /** The estimate, else the tokens of the last measured call, else nothing: each step down has its log line. */
@@ -80,11 +63,6 @@ function charactersOf(item: Item): number {
   return item.text.length + (item.toolName?.length ?? 0) + media
 }
 
-function failed(level: 'warning' | 'error', message: string, onEvent: (event: EventBody) => void): undefined {
-  onEvent(line(level, message))
-  return undefined
-}
-
 /** A line of the design's log; people who ran it search for the words. */
 const line = (level: 'info' | 'warning' | 'error', message: string): EventBody => ({
   type: 'warning',
@@ -100,7 +78,7 @@ const thresholdOf = ({ deps, limit, branch }: PrepareContext): number =>
 /** What the budget check found, before each request; the hook announces itself with the first. */
 export function decisionLines(context: PrepareContext, view: View): EventBody[] {
   const { branch } = context
-  const messages = countMessages(view.conversation.items)
+  const messages = messagesOf(view.conversation.items).length
   return [
     ...(branch.requests.last === undefined ? [line('info', 'HOOK REGISTRATION: PromptBudgetHook')] : []),
     line('info', `TOKEN ESTIMATION: ${tokensIn(view)} tokens in ${messages} messages`),
@@ -116,7 +94,7 @@ export function reductionLines(context: PrepareContext, { before, after, epoch }
   const compressed = edits.filter((edit) => edit.reason.endsWith('characters compressed')).length
   const slid = dropped(edits, (reason) => reason.startsWith('outside the window'))
   const folded = dropped(edits, (reason) => reason === 'folded into the summary')
-  const [from, to] = [before, after].map((view) => countMessages(view.conversation.items)) as [number, number]
+  const [from, to] = [before, after].map((view) => messagesOf(view.conversation.items).length) as [number, number]
   return [
     // The window may have been too long in messages alone; then no threshold was exceeded.
     ...(tokens >= threshold ? [line('warning', `THRESHOLD EXCEEDED: context=${tokens}, threshold=${threshold}`)] : []),
