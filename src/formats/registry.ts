@@ -7,7 +7,6 @@ import { WIRES, wires, type WireFormat } from './wires.ts'
 export type { Wire } from './wire/wire.ts'
 export { detectFormat } from './wires.ts'
 export { wires, type WireFormat } from './wires.ts'
-export { createSseParser, formatSseEvent } from './framing.ts'
 export { classifyProviderError } from './overflow/classify.ts'
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))

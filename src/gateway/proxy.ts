@@ -140,7 +140,7 @@ const SWEEP_MS = 25
  * Lets a server end: no new connections, and those that are there as soon as they have nothing under way. Gives back the function that does
  * so; it resolves when every connection is closed, with the number of those that had to be cut off. Called before the server listens.
  */
-export function drainable(server: Server): (drainMs: number) => Promise<number> {
+function drainable(server: Server): (drainMs: number) => Promise<number> {
   /** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
   const busy = new Map<Socket, number>()
   server.on('connection', (socket: Socket) => {

@@ -1,26 +1,14 @@
-export {
-  type ClassTokens,
-  createMeter,
-  type Measurement,
-  type Meter,
-  type MeterOptions,
-  type TargetRef,
-  type TokenClass,
-} from './meter.ts'
+export { createMeter, type Measurement, type Meter, type TargetRef } from './meter.ts'
 export {
   addFresh,
   type Anchor,
   anchorAfter,
-  type AnchorInput,
   answerLength,
   commitRequest,
   type Counters,
   type DesignArithmetic,
-  type DesignInput,
-  type Growth,
   growthSince,
   looksTruncated,
-  type MeasuredOnce,
   occupancy,
   type Occupancy,
   occupancyByDifference,
@@ -28,34 +16,15 @@ export {
   percentFull,
   projectedTokens,
   refine,
-  type RefineOptions,
   setSchema,
   settleResponse,
   startCounters,
   straddles,
 } from './occupancy.ts'
-export {
-  bufferOf,
-  type BufferSetting,
-  DEFAULT_BODY_BYTES,
-  type LimitKnowledge,
-  limitOf,
-  type MeterEvents,
-  type ModelFacts,
-  type ModelLookup,
-  MOST_OF_WINDOW,
-  type TextCounter,
-} from './limit.ts'
-export {
-  type Calibration,
-  type CalibrationOptions,
-  type CalibrationState,
-  createCalibration,
-  type Observation,
-  type Prediction,
-} from './calibration.ts'
-export { type Estimate, estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
-export { CONTENT_KINDS, type ContentKind } from './estimator/features.ts'
+export { bufferOf, limitOf, MOST_OF_WINDOW, type TextCounter } from './limit.ts'
+export { type Calibration, type CalibrationState, createCalibration, type Observation } from './calibration.ts'
+export { estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
+
 export { LONG_TEXT, textPieces } from './raw-counter.ts'
 export { checkedUsage, isKnownUsage } from '../core/usage.ts'
 export {
@@ -65,29 +34,20 @@ export {
   type BudgetAccount,
   type BudgetAnswer,
   type Budgets,
-  type BudgetScope,
   type BudgetStanding,
-  type CallBound,
   type CallPlan,
   createBudgets,
-  type OthersShare,
   type ReserveRequest,
   type Spender,
   type Spent,
 } from './ledger/budgets.ts'
 export {
   callOf,
-  type CallPurpose,
   createLedger,
   type Ledger,
-  type LedgerCall,
-  type LedgerFilter,
   type LedgerOptions,
-  type LedgerSplit,
   type LedgerTotals,
   type ManagedCall,
-  NO_CALLS,
-  turnLine,
   turnsRemaining,
   turnTotals,
   type TurnUsage,

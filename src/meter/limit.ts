@@ -7,7 +7,7 @@ import type { PriceModel } from '../core/price.ts'
 import type { Limit, LimitSource, Target } from '../core/target.ts'
 
 /** Bytes that every large vendor takes in one request body; Anthropic's 32 MB is the smallest. */
-export const DEFAULT_BODY_BYTES = 32_000_000
+const DEFAULT_BODY_BYTES = 32_000_000
 
 /** What is known about a target beside the catalogue, strongest first. */
 export interface LimitKnowledge {

@@ -6,9 +6,5 @@ export {
   loadConfig,
   problemLine,
   readConfig,
-  type CheckedConfig,
   type Config,
-  type ConfigProblem,
 } from './file.ts'
-export type { Override } from './policy.ts'
-export { readNumber, unitWords } from './values.ts'

@@ -9,13 +9,13 @@ export interface Span {
 }
 
 export const QUOTE = 0x22
-export const COMMA = 0x2c
-export const COLON = 0x3a
-export const OPEN_ARRAY = 0x5b
-export const BACKSLASH = 0x5c
-export const CLOSE_ARRAY = 0x5d
-export const OPEN_OBJECT = 0x7b
-export const CLOSE_OBJECT = 0x7d
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_ARRAY = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_ARRAY = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
 
 export function skipSpace(text: string, at: number): number {
   for (;;) {

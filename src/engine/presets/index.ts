@@ -9,27 +9,6 @@ import type { Environment } from './shared.ts'
 import { plimsoll } from './plimsoll.ts'
 
 export { adkCode, aiAgent, autosre, contextguard, contextguardWindow, cyberAutoagent, plimsoll, slidingWindow }
-/** The designs' own guards and estimates, as pure functions. */
-export { adkCodeEstimator, guardAdkCode, type AdkCodeOptions } from './adk-code.ts'
-export {
-  guardAiAgent,
-  truncateJson,
-  truncateToBytes,
-  truncateToGraphemes,
-  truncateToTokens,
-} from './ai-agent/truncate.ts'
-export { aiAgentEstimator, aiAgentSchemaTokens } from './ai-agent/meter.ts'
-export { handleLargePayload, type LargePayloadOptions } from './autosre/large-payload.ts'
-export { guardSreResponse, type SreGuardOptions } from './autosre/guard.ts'
-export { autosreEmergency, autosreSliding } from './autosre/policy.ts'
-export { contextguardCalibrated, contextguardHeuristic } from './contextguard/estimate.ts'
-export {
-  compressCyberInput,
-  compressCyberResult,
-  routeCyberResult,
-  type CyberLimits,
-} from './cyber-autoagent/compress.ts'
-export { cyberBudgetTokens, cyberEstimate, cyberRatio } from './cyber-autoagent/estimate.ts'
 
 /** The presets by name, each made with the environment that it runs in. */
 const PRESETS = {

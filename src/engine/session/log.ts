@@ -187,11 +187,7 @@ async function archivable({
 }
 
 /** An item that comes back in other bytes is archived once more, without the text that is known. */
-function newItems(
-  { branch, conversation }: PrepareContext,
-  items: readonly Archivable[],
-  at: number,
-): ItemSeen[] {
+function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
   const { archived } = branch.log
   const records: ItemSeen[] = []
   const fresh = new Set<string>()

@@ -152,7 +152,14 @@ function closing(context: PrepareContext, view: View, maxOutputTokens: number): 
   const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
   const { conversation, headers } = withNewHead(context, view, changes)
   const { text } = context.codec.encode(conversation)
-  return { ...view, conversation, headers, text, splices: undefined, load: { ...view.load, bytes: Buffer.byteLength(text) } }
+  return {
+    ...view,
+    conversation,
+    headers,
+    text,
+    splices: undefined,
+    load: { ...view.load, bytes: Buffer.byteLength(text) },
+  }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */

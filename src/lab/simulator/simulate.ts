@@ -11,7 +11,7 @@ import type { SummaryAnswer, SummaryRequest } from '../../ports/summarizer.ts'
 import { type Answer, calls, createReferee, type Exchange, type Referee, say } from '../../testing/referee/index.ts'
 import { type Blob, replyText, type Scenario, type ToolSet, type Turn } from './scenarios.ts'
 
-export type { Blob, Expectations, Scenario, ToolSet, Turn } from './scenarios.ts'
+export type { Scenario } from './scenarios.ts'
 export { scenarios } from './scenarios.ts'
 
 const WIRE = 'gemini'

@@ -106,6 +106,6 @@ const LOADERS: readonly TranscriptLoader[] = [
 ]
 
 /** The format of one JSON value, read from its content and never from its file name. */
-export function detectLoader(value: unknown): TranscriptLoader | undefined {
+function detectLoader(value: unknown): TranscriptLoader | undefined {
   return LOADERS.find((loader) => loader.recognises(value))
 }

@@ -261,7 +261,7 @@ export interface LedgerTotals {
   readonly byPurpose: Readonly<Partial<Record<CallPurpose, number>>>
 }
 
-export const NO_CALLS: LedgerTotals = {
+const NO_CALLS: LedgerTotals = {
   calls: 0,
   unmeasured: 0,
   unpriced: 0,
@@ -338,7 +338,7 @@ export function turnTotals(turns: readonly TurnUsage[]): { total: number; averag
 }
 
 /** "Turn 5 | Input: 1200, Output: 850 | Avg/turn: 1050 | Total: 5250" */
-export function turnLine(turns: number, last: TurnUsage, total: number): string {
+function turnLine(turns: number, last: TurnUsage, total: number): string {
   return `Turn ${turns} | Input: ${last.input}, Output: ${last.output} | Avg/turn: ${Math.floor(total / turns)} | Total: ${total}`
 }
 
