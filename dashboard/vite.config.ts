@@ -6,7 +6,7 @@ export default defineConfig({
   base: './',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
-    outDir: '../dist/dashboard',
+    outDir: '../dist/page',
     emptyOutDir: true,
     target: 'es2022',
     // What stands in the page itself would need a weaker content security policy.

@@ -44,6 +44,6 @@ if (process.argv.includes('--publish')) {
   const needed = new Set(output.map(({ fileName }) => join(dist, fileName)))
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' })
   // Data is part of the files that were joined.
-  for (const file of files.filter((name) => /\.(js(\.map)?|json)$/.test(name) && !name.startsWith('dashboard')))
+  for (const file of files.filter((name) => /\.(js(\.map)?|json)$/.test(name) && !name.startsWith('page/')))
     if (!needed.has(join(dist, file))) rmSync(join(dist, file))
 }

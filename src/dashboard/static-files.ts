@@ -13,7 +13,7 @@ export interface StaticFile {
 }
 
 /** Built by `npm run build` and shipped with the package. */
-const FOLDER = 'dist/dashboard'
+const FOLDER = 'dist/page'
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
