@@ -108,7 +108,7 @@ const STEPS = [
 ] as const
 
 /** The provider's own context management. */
-const native = group('The provider’s own context management, on Anthropic and OpenAI Responses', {
+const native = group('The provider’s own context management, in API formats that have it', {
   compactAt: share('Share of the limit from which the provider compacts'),
   clearToolUsesAt: share('Share of the limit from which the provider clears old tool results'),
   keepToolUses: count('Newest tool uses that the provider keeps'),

@@ -8,9 +8,10 @@ import { expect, it } from 'vitest'
 import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { artifactReaders } from '../../src/engine/readers/artifact-readers.ts'
 import { readerProvenance } from '../../src/engine/readers/reader.ts'
+import { sharedFolder } from '../support/shared-data.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const data = join(process.env['PLIMSOLL_SHARED'] ?? join(root, '../shared'), 'data/tool-outputs')
+const data = sharedFolder('tool-outputs')
 
 async function* filesIn(folder: string): AsyncGenerator<string> {
   for (const entry of await readdir(folder)) {
@@ -27,7 +28,6 @@ it(
   'gives every real tool output back byte for byte, and every reader answers within its bytes',
   { timeout: 600_000 },
   async () => {
-    if (source !== data) console.warn(`No real tool outputs at ${data}: only the project's own sources were used.`)
     const directory = await mkdtemp(join(tmpdir(), 'plimsoll-outputs-'))
     const secret = randomBytes(32)
     const store = fileArtifacts({ directory, secret })

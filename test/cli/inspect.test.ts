@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { filesOf, sharedTranscripts } from '../support/shared-data.ts'
 import { FIXTURES, plimsoll, temporaryHome } from './support/binary.ts'
 
 let home: string

@@ -11,7 +11,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import type { ReplayResult } from '../../src/lab/replay/replay.ts'
-import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { filesOf, sharedTranscripts } from '../support/shared-data.ts'
 import { BINARY } from './support/binary.ts'
 
 const FOLDERS = [

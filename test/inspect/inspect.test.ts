@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 
 import { inspect } from '../../src/lab/inspect/inspect.ts'
 import { loadFile } from '../../src/lab/transcripts/load.ts'
-import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { filesOf, recorded } from '../support/shared-data.ts'
 import { byCharacter, SAMPLE } from './sample.ts'
 
 describe('inspect', () => {
@@ -77,10 +77,8 @@ describe('inspect', () => {
   })
 })
 
-describe('all shared transcripts', () => {
+describe.each(recorded)('all shared transcripts', (folder) => {
   it('are inspected', async () => {
-    const folder = sharedTranscripts()
-    if (folder === undefined) return
     for (const name of [
       'gemini-cli',
       'copilot-cli',
@@ -106,8 +104,6 @@ describe('all shared transcripts', () => {
     ['claude-code', 0.98, 1.2],
     ['codex-rollout', 0.65, 1],
   ])('%s: the reported growth is that of the text that the loader sends', async (name, low, high) => {
-    const folder = sharedTranscripts()
-    if (folder === undefined) return
     const ratios: number[] = []
     for (const file of filesOf(folder, name)) {
       for (const recording of (await loadFile(file)).recordings) {

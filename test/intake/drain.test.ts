@@ -4,7 +4,8 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { createDrain } from '../../src/engine/intake/index.ts'
 import { parseLogLine } from '../../src/engine/intake/logs/log-line.ts'
-import { corpusFiles, toolOutputs } from './helpers.ts'
+import { recorded } from '../support/shared-data.ts'
+import { toolOutputs } from './helpers.ts'
 import { groupingAccuracy, LOGHUB_SYSTEMS } from './grouping-accuracy.ts'
 
 const mine = (messages: readonly string[]): Record<string, number> => {
@@ -102,10 +103,8 @@ describe('log lines', () => {
   })
 })
 
-describe('grouping accuracy on logs with known templates', () => {
-  const present = corpusFiles().some(({ name }) => name.startsWith('loghub'))
+describe.each(recorded)('grouping accuracy on logs with known templates', () => {
   it('is at least 0.85 on average', () => {
-    if (!present) return
     const scores = LOGHUB_SYSTEMS.map((system) => {
       const log = gunzipSync(readFileSync(join(toolOutputs, 'loghub', `${system}_2k.log.gz`))).toString()
       const events = readFileSync(join(toolOutputs, 'loghub', `${system}_2k.events.csv`), 'utf8')

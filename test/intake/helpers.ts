@@ -3,6 +3,7 @@ import { join, relative } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import type { ShowOptions } from '../../src/engine/intake/index.ts'
+import { sharedFolder } from '../support/shared-data.ts'
 
 /** Exact o200k tokens; text of special tokens counts as text. */
 export const countTokens = (text: string): number => countO200k(text, { disallowedSpecial: new Set() })
@@ -27,15 +28,11 @@ export function seeded(seed: number): () => number {
   }
 }
 
-const root = join(import.meta.dirname, '..', '..')
-export const toolOutputs = join(process.env['PLIMSOLL_SHARED'] ?? join(root, '..', 'shared'), 'data', 'tool-outputs')
+export const toolOutputs = sharedFolder('tool-outputs')
 
-/** Every data file of the shared tool outputs, unpacked. Empty, with a loud warning, when they are not there. */
+/** Every data file of the shared tool outputs, unpacked. Empty where they are not there. */
 export function corpusFiles(): { name: string; read: () => Buffer }[] {
-  if (!existsSync(toolOutputs)) {
-    console.warn(`tool outputs not found at ${toolOutputs}: only the fixtures of this test ran`)
-    return []
-  }
+  if (!existsSync(toolOutputs)) return []
   return readdirSync(toolOutputs, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.parentPath.includes('licences') && entry.name !== 'README.md')
     .map((entry) => join(entry.parentPath, entry.name))

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
-import { messagesOf } from '../../src/engine/epoch/thresholds.ts'
 import { cyberDesign } from '../../src/engine/presets/cyber-autoagent/policy.ts'
 import { cyberAutoagent } from '../../src/engine/presets/index.ts'
 import { contentsApart } from '../support/joined.ts'
@@ -18,10 +17,7 @@ function sized(window: number, first: number, last: number, more: Record<string,
   const zones = { preserveFirst: first, preserveLast: last }
   return {
     ...base,
-    design: {
-      ...cyberDesign(window, 0.1),
-      messages: { most: Math.max(1, Math.floor(window * 0.7)), count: messagesOf },
-    },
+    design: cyberDesign(window, 0.1),
     cascade: base.cascade.map((step) =>
       step.step === 'window'
         ? { ...step, ...zones, size: window }

@@ -5,7 +5,7 @@ import { policies } from '../../src/engine/presets/index.ts'
 import { loadFile } from '../../src/lab/transcripts/load.ts'
 import { replaySession } from '../../src/lab/replay/replay.ts'
 import { LOAD } from '../../bench/lib/replay-preset.ts'
-import { filesOf, sharedTranscripts } from '../transcripts/shared-data.ts'
+import { filesOf, sharedTranscripts } from '../support/shared-data.ts'
 
 /** So small that instructions and one step fill them: there a request may leave that only may be too large. */
 const TINY = 2_000

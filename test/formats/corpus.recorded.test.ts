@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { applyEdits, type Edit } from '../../src/core/edits.ts'
@@ -10,9 +10,6 @@ import floors from '../corpus.json' with { type: 'json' }
 import type { WireName } from '../support/generators/index.ts'
 import { sharedFolder, sharedText } from '../support/shared-data.ts'
 import { CODECS } from '../support/wires.ts'
-
-const isThere = existsSync(sharedFolder('transcripts'))
-if (!isThere) console.warn('The shared data is not here: the law ran on fixtures and generated bodies only.')
 
 const isTranscript = (name: string): boolean => /\.(?:jsonl?|traj)(?:\.gz)?$/.test(name)
 
@@ -43,7 +40,7 @@ describe('recorded sessions', () => {
   for (const [folder, floor] of Object.entries(floors.transcripts)) {
     it(`keeps the law on every body of ${folder}`, async () => {
       let bodies = 0
-      for (const name of isThere ? readdirSync(sharedFolder(`transcripts/${folder}`)).filter(isTranscript) : []) {
+      for (const name of readdirSync(sharedFolder(`transcripts/${folder}`)).filter(isTranscript)) {
         const { recordings } = await loadFile(join(sharedFolder(`transcripts/${folder}`), name))
         for (const { calls } of recordings) {
           for (const call of calls) keepsTheLaw(call.wire, call.body())
@@ -53,14 +50,14 @@ describe('recorded sessions', () => {
         }
       }
       console.info(`${folder}: ${bodies} bodies`)
-      if (isThere) expect(bodies).toBeGreaterThanOrEqual(floor.bodies)
+      expect(bodies).toBeGreaterThanOrEqual(floor.bodies)
     })
   }
 })
 
 /** The request as it stands in its line, byte for byte as it was sent. */
 function exactRequests(provider: string): string[] {
-  const lines = sharedText(`transcripts/token-usage/exact-${provider}.jsonl.gz`)?.split('\n') ?? []
+  const lines = sharedText(`transcripts/token-usage/exact-${provider}.jsonl.gz`)!.split('\n')
   return lines.flatMap((line) => (line.trim() === '' ? [] : [indexJson(line).below(['request'])!.raw]))
 }
 
@@ -80,6 +77,6 @@ describe('exact requests', () => {
         expect(turnsOf(CODECS[wire].decode(request).items).orphans).toEqual([])
       }
     }
-    if (isThere) expect(requests.length).toBeGreaterThanOrEqual(floor)
+    expect(requests.length).toBeGreaterThanOrEqual(floor)
   })
 })

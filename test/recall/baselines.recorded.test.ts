@@ -1,10 +1,8 @@
-import { join } from 'node:path'
-
 import { describe, expect, it } from 'vitest'
 
 import { byCharacters, loadSessions, measure } from '../../bench/baselines.ts'
 import { MANAGERS } from '../../bench/simple-managers.ts'
-import { sharedTranscripts } from '../transcripts/shared-data.ts'
+import { sharedFolder } from '../support/shared-data.ts'
 
 const managerOf = (name: string) =>
   MANAGERS.find((manager) => manager.name.startsWith(name)) as (typeof MANAGERS)[number]
@@ -14,12 +12,10 @@ const managerOf = (name: string) =>
  * 2,121 and 2,603 calls over; first + last 0.934 for $53 and 0.831 for $33).
  */
 describe('simple managers on the shared Claude Code sessions', async () => {
-  const folder = sharedTranscripts()
   const counting = byCharacters(2.29)
-  const sessions = folder === undefined ? [] : await loadSessions(join(folder, 'claude-code'), counting, 'as-written')
+  const sessions = await loadSessions(sharedFolder('transcripts/claude-code'), counting, 'as-written')
 
   it('sending everything loses nothing, costs what it costs, and does not fit', () => {
-    if (sessions.length === 0) return
     const wide = measure(managerOf('send everything'), 64_000, 0, sessions)
     const narrow = measure(managerOf('send everything'), 32_000, 0, sessions)
     expect(wide.recall).toMatchObject({ quoteRecall: 1, nameRecall: 1, recoverableRecall: 1 })
@@ -32,7 +28,6 @@ describe('simple managers on the shared Claude Code sessions', async () => {
     [64_000, 0.928, 51.8],
     [32_000, 0.836, 33.7],
   ])('first + last with hysteresis at %d', (window, quoteRecall, costUsd) => {
-    if (sessions.length === 0) return
     const figures = measure(managerOf('first + last'), window, 0, sessions)
     expect(figures.recall.quoteRecall).toBeCloseTo(quoteRecall, 2)
     expect(Math.abs(figures.costUsd - costUsd)).toBeLessThan(0.5)

@@ -4,17 +4,16 @@ import { describe, expect, it } from 'vitest'
 
 import { loadFile } from '../../src/lab/transcripts/load.ts'
 import { brokenInvariants } from './invariants.ts'
-import { filesOf, sharedTranscripts } from './shared-data.ts'
+import { filesOf, sharedFolder } from '../support/shared-data.ts'
 
 const { transcripts: FLOORS } = JSON.parse(readFileSync(new URL('../corpus.json', import.meta.url), 'utf8')) as {
   transcripts: Record<string, { files: number; recordings: number; bodies: number }>
 }
 
-const folder = sharedTranscripts()
+const folder = sharedFolder('transcripts')
 
 describe('all shared transcripts', () => {
   it.each(Object.entries(FLOORS))('loads %s', async (name, floor) => {
-    if (folder === undefined) return
     const files = filesOf(folder, name).filter((file) => !file.includes('claude-session-deltas'))
     const found = { files: 0, recordings: 0, bodies: 0 }
     let bytes = 0

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
@@ -8,9 +8,9 @@ import { checkGemini } from '../../src/formats/gemini/rules.ts'
 import { checkOpenAiChat } from '../../src/formats/openai-chat/rules.ts'
 import { checkOpenAiResponses } from '../../src/formats/openai-responses/rules.ts'
 import { createReferee, type Wire } from '../../src/testing/referee/index.ts'
+import { sharedFolder } from '../support/shared-data.ts'
 
-const shared = process.env.PLIMSOLL_SHARED ?? join(import.meta.dirname, '../../../shared')
-const folder = join(shared, 'data/transcripts/token-usage')
+const folder = sharedFolder('transcripts/token-usage')
 
 interface Recorded {
   readonly id: string
@@ -36,13 +36,6 @@ function load(file: string): Recorded[] {
 }
 
 describe('requests that the vendors answered', () => {
-  if (!existsSync(folder)) {
-    it('are not here', () => {
-      console.warn(`RECORDED REQUESTS NOT FOUND at ${folder}: the rules were only tried on their own cases.`)
-    })
-    return
-  }
-
   it.each(FILES)('%s breaks no rule', (file, wire, check, floor) => {
     const recorded = load(file)
     console.info(`${wire}: ${recorded.length} recorded requests`)
@@ -66,7 +59,7 @@ describe('requests that the vendors answered', () => {
   })
 
   it('Codex sessions break no rule at any of their user turns', () => {
-    const sessions = join(shared, 'data/transcripts/codex-rollout')
+    const sessions = sharedFolder('transcripts/codex-rollout')
     let bodies = 0
     for (const file of readdirSync(sessions).filter((name) => name.includes('.jsonl'))) {
       for (const input of codexInputs(join(sessions, file))) {
