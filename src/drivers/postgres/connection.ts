@@ -78,9 +78,6 @@ export function connectPostgres(options: PostgresOptions) {
     /** A statement that may run twice without harm is sent again when the connection broke. */
     query: (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
       withClient((connection) => run(connection, text, values), true),
-    /** Never sent again. */
-    once: (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
-      withClient((connection) => run(connection, text, values), false),
     /** Commits when `job` resolves. Sent again when the connection broke, unless `once` is asked for. */
     transaction: <T>(job: (queries: Queries) => Promise<T>, { once = false } = {}): Promise<T> =>
       withClient(async (connection) => {
