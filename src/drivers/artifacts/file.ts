@@ -26,12 +26,7 @@ export interface FileArtifactsOptions {
   readonly secret: Uint8Array
   /** Bytes one tenant may hold; exact within a process, and between processes but for writes in flight. @default no limit */
   readonly quotaBytes?: number
-  /**
-   * A folder with readable links to the bytes, for agents that have only a shell. It belongs to the first tenant that
-   * uses it; others get none. A function gives each tenant its own.
-   */
-  readonly links?: string | ((tenant: string) => string | undefined)
-  /** Encryption at rest: of the bytes, and of what is known about them. Excludes links: a shell cannot read them. @default none */
+  /** Encryption at rest: of the bytes, and of what is known about them. @default none */
   readonly seals?: { readonly bytes: ByteSeal; readonly text: Seal }
   readonly clock?: Clock
   readonly fileSystem?: FileSystem
@@ -42,9 +37,8 @@ export interface FileArtifactsOptions {
  * moved into place, so it is there as a whole or not at all.
  */
 export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
-  const { secret, quotaBytes = Infinity, links, clock = systemClock, fileSystem: fs = nodeFileSystem } = options
+  const { secret, quotaBytes = Infinity, clock = systemClock, fileSystem: fs = nodeFileSystem } = options
   const { seals = { bytes: plainByteSeal, text: plainSeal } } = options
-  if (links !== undefined && seals.bytes.name !== 'plain') throw noLinks()
   const directory = resolve(options.directory)
   const keyOf = tenantKey(secret)
   const address = artifactAddress(secret)
@@ -61,9 +55,7 @@ export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
       checked = undefined
       throw error
     }
-    const linkFolder = typeof links === 'function' ? links(tenant) : links
-    const at = linkFolder === undefined ? undefined : resolve(linkFolder)
-    return tenantFolder(fs, directory, keyOf(tenant), at, metaSeal(seals.text, tenant))
+    return tenantFolder(fs, directory, keyOf(tenant), metaSeal(seals.text, tenant))
   }
 
   async function folderOf(tenant: string): Promise<TenantFolder> {
@@ -192,11 +184,6 @@ const metaSeal = (seal: Seal, tenant: string): MetaSeal => ({
   },
   open: (stored) => seal.open(tenant, stored),
 })
-
-const noLinks = (): PlimsollError =>
-  new PlimsollError('bad-config', 'Encrypted artifacts cannot be linked: a shell would read sealed bytes.', {
-    advice: 'Leave out the links, or put the folder on an encrypted disk instead of giving a key.',
-  })
 
 const notThoseBytes = (handle: Handle, cause?: unknown): PlimsollError =>
   new PlimsollError(

@@ -31,7 +31,6 @@ const dialectOf = ({ name }: Seal): Dialect => ({
   lock: (name) => ask('SELECT pg_advisory_xact_lock(hashtextextended(?, 0))', name),
   hasBatches: true,
   firstEdits: 'edit_firsts',
-  derived: ['edit_firsts', 'words'],
   words: { from: 'words w', record: 'w.record', match: 'w.words @@ CAST(? AS tsquery)', and: ' & ' },
   quote: "'",
   *addWords({ record, session }, words) {
