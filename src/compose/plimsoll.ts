@@ -1,5 +1,4 @@
 import type { EventSink, PlimsollEvent } from '../core/events.ts'
-import { BoundedMap } from '../util/bounded-map.ts'
 import { createSession, type SessionOptions, type GatewaySession } from '../engine/session/session.ts'
 import { importStore } from '../engine/store-admin/store-export.ts'
 import type { Plimsoll, PlimsollOptions } from '../options.ts'
@@ -10,7 +9,7 @@ import { openEngine } from './open/engine.ts'
 import { openGateway } from './open/gateway.ts'
 import { openModels, openTokenizers } from './open/models.ts'
 import { openReaders } from './open/readers.ts'
-import { cacheSizes } from './cache-sizes.ts'
+import { openSessions } from './cache-sizes.ts'
 import { readerToolsOf } from './api/reader-tools.ts'
 import { storedApi } from './api/stored.ts'
 
@@ -76,27 +75,4 @@ function compose(options: PlimsollOptions): Plimsoll {
     [Symbol.asyncDispose]: () => plimsoll.close(),
   }
   return checkedPlimsoll(plimsoll)
-}
-
-const MOST_SESSIONS = 1_000
-const SESSION_BYTES = 40_000_000
-/** So many stay whatever their size: large sessions that take turns must not push each other out. */
-const LARGE_SESSIONS = 16
-
-/**
- * Sessions that this process need not read again. The one that was not used for longest goes first; when it comes back it is rebuilt from
- * its log and sends the same bytes.
- */
-function openSessions(memoryBytes: number | undefined) {
-  const { sessions: room = SESSION_BYTES } = cacheSizes(memoryBytes)
-  const largest = memoryBytes === undefined ? room / LARGE_SESSIONS : room
-  const open = new BoundedMap<string, GatewaySession>(room)
-  return {
-    get: (key: string) => open.get(key),
-    /** `bytes` is what it holds, roughly; where it is 0 the size that was said last stands. */
-    keep(key: string, session: GatewaySession, bytes: number) {
-      if (bytes > 0 || !open.has(key)) open.set(key, session, Math.min(Math.max(bytes, room / MOST_SESSIONS), largest))
-    },
-    clear: () => open.clear(),
-  }
 }

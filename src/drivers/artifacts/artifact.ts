@@ -112,17 +112,16 @@ export function clampRange(range: ByteRange | undefined, size: number): { start:
   return { start: Math.min(start, size), end: Math.min(end, size) }
 }
 
-/** One page of a tenant's artifacts, newest first. `mine` says which of them a session references. */
+/** One page of a tenant's artifacts, newest first. `isMarked` says which of them the session of the query references. */
 export function pageOf(
   all: readonly ArtifactStat[],
   query: ArtifactQuery,
-  referencedBy: (session: string) => ReadonlySet<Handle>,
+  isMarked: (handle: Handle) => boolean = () => true,
 ): ArtifactStat[] {
   const { session, tool, limit = all.length, after } = query
-  const marked = session === undefined ? undefined : referencedBy(session)
   const matching = all
     .filter((stat) => tool === undefined || stat.tool === tool)
-    .filter((stat) => marked === undefined || stat.session === session || marked.has(stat.handle))
+    .filter((stat) => stat.session === session || isMarked(stat.handle))
     .sort((a, b) => b.createdAt - a.createdAt || (a.handle < b.handle ? -1 : 1))
   if (after === undefined) return matching.slice(0, limit)
   const position = matching.findIndex((stat) => stat.handle === after)

@@ -125,12 +125,6 @@ interface StoredMeta extends ArtifactStat {
   readonly link?: unknown
 }
 
-export interface FilePart {
-  readonly bytes: Uint8Array
-  /** Of the whole file. */
-  readonly size: number
-}
-
 /** What descriptions look like on disk. Bytes come sealed already: their seal needs the handle. */
 export interface MetaSeal {
   seal(json: string): Uint8Array
@@ -262,8 +256,7 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
         retryable: true,
       })
     },
-    /** The part of the file that `span` asks for, given its size. */
-    async read(name: string, span: (size: number) => Span): Promise<FilePart | undefined> {
+    async read(name: string, span?: Span): Promise<Uint8Array | undefined> {
       return located(name, async (path) => readPart(fs, join(path, BYTES), span))
     },
     async stat(name: string): Promise<ArtifactStat | undefined> {
@@ -318,11 +311,10 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
 const exists = async (fs: FileSystem, path: string): Promise<boolean> =>
   (await unlessMissing(fs.lstat(path))) !== undefined
 
-async function readPart(fs: FileSystem, path: string, span: (size: number) => Span): Promise<FilePart> {
+async function readPart(fs: FileSystem, path: string, span?: Span): Promise<Uint8Array> {
   const file = await fs.open(path, READ_NO_FOLLOW)
   try {
-    const { size } = await file.stat()
-    const { start, end } = span(size)
+    const { start, end } = span ?? { start: 0, end: (await file.stat()).size }
     const bytes = new Uint8Array(end - start)
     for (let read = 0; read < bytes.length;) {
       const { bytesRead } = await file.read(bytes, read, bytes.length - read, start + read)
@@ -330,7 +322,7 @@ async function readPart(fs: FileSystem, path: string, span: (size: number) => Sp
         throw new PlimsollError('corrupt', `The file of an artifact ended ${bytes.length - read} bytes early.`)
       read += bytesRead
     }
-    return { bytes, size }
+    return bytes
   } finally {
     await file.close()
   }
