@@ -147,7 +147,6 @@ const MODEL: Schema<ModelOverride> = group('', {
   tokenizer: text(),
   price: data<ModelOverride['price']>(),
   reasoning: on(),
-  modalities: list('', text()),
   bindsThinking: on(),
 } satisfies Record<keyof ModelOverride, Schema>)
 

@@ -77,9 +77,8 @@ export function storeError(doing: string, error: unknown): PlimsollError {
   if (error instanceof PlimsollError) return error
   const errno = codeOf(error) ?? 'unknown'
   const reason = error instanceof Error ? error.message : String(error)
-  const advice = ADVICE[errno]
   return new PlimsollError('store-unavailable', `Could not ${doing}: ${reason}.`, {
-    ...(advice === undefined ? {} : { advice }),
+    advice: ADVICE[errno],
     fields: { errno },
     retryable: PASSES_BY_ITSELF.has(errno),
     cause: error,

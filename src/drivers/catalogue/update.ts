@@ -178,7 +178,6 @@ export function readLiteLlm(data: LiteLlmData): (CatalogueEntry & { readonly pro
         tiers: tiers.length > 0 ? tiers : undefined,
         cacheMinimum,
         reasoning: fields['supports_reasoning'] === true,
-        modalities: modalitiesOf(fields),
       },
     ]
   })
@@ -242,17 +241,6 @@ function rangesOf(value: unknown): (Rates & { above: number })[] {
     const above = Array.isArray(range['range']) ? numberOf(range['range'][0]) : undefined
     return rates === undefined || above === undefined ? [] : [{ above, ...rates }]
   })
-}
-
-function modalitiesOf(fields: Readonly<Record<string, unknown>>): string[] {
-  const listed = Array.isArray(fields['supported_modalities']) ? (fields['supported_modalities'] as unknown[]) : []
-  return [
-    'text',
-    ...(fields['supports_vision'] === true || listed.includes('image') ? ['image'] : []),
-    ...(fields['supports_pdf_input'] === true ? ['pdf'] : []),
-    ...(fields['supports_audio_input'] === true || listed.includes('audio') ? ['audio'] : []),
-    ...(fields['supports_video_input'] === true || listed.includes('video') ? ['video'] : []),
-  ]
 }
 
 function perMillion(value: unknown): number | undefined {

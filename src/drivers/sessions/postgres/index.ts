@@ -63,17 +63,10 @@ const dialectOf = ({ name }: Seal): Dialect => ({
   },
 })
 
-const statements = new Map<string, string>()
-
 /** The text with numbered values, as Postgres wants them. */
 function numbered(sql: string): string {
-  let text = statements.get(sql)
-  if (text === undefined) {
-    let count = 0
-    text = sql.replaceAll('?', () => `$${++count}`)
-    statements.set(sql, text)
-  }
-  return text
+  let count = 0
+  return sql.replaceAll('?', () => `$${++count}`)
 }
 
 /**
