@@ -158,6 +158,7 @@ async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
   for (const path of [root, dirname(root), dirname(dirname(root))]) await syncFolder(fs, path)
 }
 
+/** One function, since its calls share the places that an artifact moves between. */
 function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof referenceMarks>, metaSeal: MetaSeal) {
   const { objects, writing, leaving, doomed } = layout
 

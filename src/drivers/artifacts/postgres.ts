@@ -50,7 +50,10 @@ export function postgresArtifacts(options: PostgresArtifactsOptions): ArtifactSt
   )
 }
 
-/** `key` makes the tenant's own names: hashes, so that any name fits and none can be read from the tables. */
+/**
+ * `key` makes the tenant's own names: hashes, so that any name fits and none can be read from the tables. One function, since it is a list of
+ * calls.
+ */
 function tenantArtifacts(postgres: Postgres, tenant: string, key: Uint8Array, seal: Seal): TenantArtifacts {
   const owner = hexOf(sha256Of(key)).slice(0, 40)
   const hidden = (kind: string, name: string | undefined): string | null =>

@@ -64,7 +64,10 @@ interface Opened {
   readonly inTurn: ReturnType<typeof mutex>
 }
 
-/** The contract of an artifact store over a driver: handles, ranges, checks, quota and pages are the same for all. */
+/**
+ * The contract of an artifact store over a driver: handles, ranges, checks, quota and pages are the same for all. One function, since it is a
+ * list of calls.
+ */
 export function artifactStore(driver: ArtifactDriver, options: ArtifactStoreOptions): ArtifactStore {
   const { secret, quotaBytes = Infinity, seals = PLAIN, clock = systemClock } = options
   const address = artifactAddress(secret)

@@ -113,6 +113,7 @@ interface TextSeal {
   open(stored: Uint8Array): string
 }
 
+/** One function, since the calls share what they announce to each other. */
 function tenantArtifacts(
   client: ReturnType<typeof s3Client>,
   known: BoundedMap<string, ArtifactStat>,
