@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
-import { openEvents, openStore, withoutPassword } from '../drivers/open-store.ts'
+import { liveEvents } from '../drivers/live-events.ts'
+import { openStore, withoutPassword } from '../drivers/open-store.ts'
 import { openDashboard } from '../dashboard/open-dashboard.ts'
 import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
@@ -71,18 +72,6 @@ export async function openProxy(
     hub.take(event)
     metrics.take(event)
   }
-  const bus = openEvents(settings.store ?? defaultStore(), {
-    onTrouble: nowAndThen((error) =>
-      count({
-        type: 'degraded',
-        what: 'events of other proxies',
-        cause: error instanceof Error ? error.message : String(error),
-        at: Date.now(),
-        tenant: '',
-        session: '',
-      }),
-    ),
-  })
   const storeUrl = settings.store ?? defaultStore()
   const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
   // Opened in earnest with the store's own secret; what is wrong with the address is said before anybody is served.
@@ -97,15 +86,27 @@ export async function openProxy(
     onEvent(event) {
       count(event)
       if (event.type === 'degraded') onTrouble(event)
-      bus.publish(event)
+      others.publish(event)
     },
   })
   // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
-  bus.subscribe((event, sender) => {
-    if (sender === bus.sender) return
-    hub.take(event)
-    plimsoll.ledger.take(event)
-  })
+  const others = liveEvents(
+    sessions,
+    (event) => {
+      hub.take(event)
+      plimsoll.ledger.take(event)
+    },
+    nowAndThen((error) =>
+      count({
+        type: 'degraded',
+        what: 'events of other proxies',
+        cause: error instanceof Error ? error.message : String(error),
+        at: Date.now(),
+        tenant: '',
+        session: '',
+      }),
+    ),
+  )
   const { operatorToken } = settings
   const pageToken = randomBytes(12).toString('base64url')
   const proxy = await startProxy(plimsoll.gateway, {
@@ -163,7 +164,7 @@ export async function openProxy(
     async close() {
       const failures: unknown[] = []
       // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
-      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      for (const part of [proxy, others, plimsoll]) await part.close().catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
     },
   }

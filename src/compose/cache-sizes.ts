@@ -1,3 +1,6 @@
+import type { GatewaySession } from '../engine/session/session.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
+
 /** What each cache of a process may hold, in bytes. Absent, each has a bound of its own. */
 export interface CacheSizes {
   /** Bodies that were read before. */
@@ -21,4 +24,27 @@ export function cacheSizes(memoryBytes: number | undefined): CacheSizes {
   const left = Math.max(LEAST_BYTES, memoryBytes - FIXED_BYTES)
   const of = (share: number): number => Math.floor(left * share)
   return { bodies: of(SHARES.bodies), sessions: of(SHARES.sessions), texts: of(SHARES.texts), steps: of(SHARES.steps) }
+}
+
+const MOST_SESSIONS = 1_000
+const SESSION_BYTES = 40_000_000
+/** So many stay whatever their size: large sessions that take turns must not push each other out. */
+const LARGE_SESSIONS = 16
+
+/**
+ * Sessions that this process need not read again. The one that was not used for longest goes first; when it comes back it is rebuilt from
+ * its log and sends the same bytes.
+ */
+export function openSessions(memoryBytes: number | undefined) {
+  const { sessions: room = SESSION_BYTES } = cacheSizes(memoryBytes)
+  const largest = memoryBytes === undefined ? room / LARGE_SESSIONS : room
+  const open = new BoundedMap<string, GatewaySession>(room)
+  return {
+    get: (key: string) => open.get(key),
+    /** `bytes` is what it holds, roughly; where it is 0 the size that was said last stands. */
+    keep(key: string, session: GatewaySession, bytes: number) {
+      if (bytes > 0 || !open.has(key)) open.set(key, session, Math.min(Math.max(bytes, room / MOST_SESSIONS), largest))
+    },
+    clear: () => open.clear(),
+  }
 }

@@ -9,7 +9,7 @@ import { openEngine } from './open/engine.ts'
 import { openGateway } from './open/gateway.ts'
 import { openModels, openTokenizers } from './open/models.ts'
 import { openReaders } from './open/readers.ts'
-import { openSessionsWithin } from './open/sessions.ts'
+import { openSessions } from './cache-sizes.ts'
 import { readerToolsOf } from './api/reader-tools.ts'
 import { storedApi } from './api/stored.ts'
 
@@ -36,7 +36,7 @@ function compose(options: PlimsollOptions): Plimsoll {
     sandbox: options.sandbox,
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
-  const open = openSessionsWithin(options.memoryBytes)
+  const open = openSessions(options.memoryBytes)
   const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): GatewaySession => {
     const { tenant = 'local', id, agent = 'main' } = wanted
     const key = JSON.stringify([tenant, id, agent, policy ?? '', wanted.key ?? ''])

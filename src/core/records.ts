@@ -236,6 +236,13 @@ export interface CalibrationSeed extends Base {
   readonly state: unknown
 }
 
+/** What happened in one process, for the others that share the store; in a log of its own. */
+export interface LiveEventsSent extends Base {
+  readonly type: 'live-events'
+  readonly sender: string
+  readonly events: readonly unknown[]
+}
+
 /** Background work is leased so that two processes never do it twice. */
 export interface Lease extends Base {
   readonly type: 'lease'
@@ -256,6 +263,7 @@ export type LogRecord =
   | UsageSeen
   | Audit
   | Lease
+  | LiveEventsSent
   | Spend
 
 /** Lifts a record from the version it is keyed by to the next one. */

@@ -25,15 +25,13 @@ export function openArtifacts(url: string, options: OpenArtifactsOptions): Artif
   const { environment = process.env, encryptionKey = keyFromEnvironment(environment), ...common } = options
   const scheme = url.slice(0, url.indexOf(':'))
   const rest = url.slice(scheme.length + 1)
-  const seals =
-    encryptionKey === undefined ? {} : { seals: { bytes: aesByteSeal(encryptionKey), text: aesSeal(encryptionKey) } }
+  const seals = encryptionKey && { bytes: aesByteSeal(encryptionKey), text: aesSeal(encryptionKey) }
   if (scheme === 'memory' && rest === '') return memoryArtifacts(common)
   if (scheme === 'file' && rest !== '') {
-    return fileArtifacts({ ...common, ...seals, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
+    return fileArtifacts({ ...common, seals, directory: rest.replace(/^\/\/(?=\/|\.)/, '') })
   }
-  if (scheme === 'postgres' || scheme === 'postgresql')
-    return postgresArtifacts({ ...common, ...seals, ...schemaOf(url) })
-  if (scheme === 's3') return s3Artifacts({ ...common, ...seals, ...bucketOf(url, environment) })
+  if (scheme === 'postgres' || scheme === 'postgresql') return postgresArtifacts({ ...common, seals, ...schemaOf(url) })
+  if (scheme === 's3') return s3Artifacts({ ...common, seals, ...bucketOf(url, environment) })
   throw new PlimsollError(
     'bad-config',
     `There is no artifact store for the address ${JSON.stringify(withoutPassword(url))}.`,
@@ -59,9 +57,9 @@ function bucketOf(url: string, environment: Readonly<Record<string, string | und
   return {
     bucket,
     prefix: prefix === '' ? '' : `${prefix}/`,
-    ...(region !== undefined && { region }),
-    ...(endpoint !== undefined && { endpoint }),
-    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    region,
+    endpoint,
+    credentials: { accessKeyId, secretAccessKey, sessionToken },
   }
 }
 

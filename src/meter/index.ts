@@ -47,7 +47,6 @@ export {
   type Ledger,
   type LedgerOptions,
   type LedgerTotals,
-  type ManagedCall,
   turnsRemaining,
   turnTotals,
   type TurnUsage,

@@ -20,8 +20,6 @@ export interface ArtifactStat extends ArtifactMeta {
   readonly createdAt: number
   /** For people: `<tool>_<YYYYMMDD_HHMMSS>_<6 hex>.log`. Never an address; only the handle is. */
   readonly name?: string
-  /** Where a shell finds the bytes, when the driver is set up to expose them. */
-  readonly path?: string
 }
 
 export interface ArtifactQuery {

@@ -13,7 +13,6 @@ export interface ModelInfo {
   /** Tokenizer family: `o200k`, `cl100k`, `claude`, `claude-2026`, `gemini`, `llama3`, … */
   readonly tokenizer: string
   readonly reasoning: boolean
-  readonly modalities: readonly string[]
   /** Thinking blocks are bound to everything before them. */
   readonly bindsThinking: boolean
 }

@@ -36,7 +36,7 @@ export function checkGiven<T>(value: unknown, schema: Schema<T>, what: string, c
   return sound as T
 }
 
-/** One argument of a function. */
+/** One argument of a function; one without a name is all that the function takes. */
 export interface Argument {
   readonly name: string
   readonly schema: Schema
@@ -52,7 +52,8 @@ export function checkArguments(
   code: ErrorCode = 'bad-input',
 ): void {
   const problems = wanted.flatMap(({ name, schema, optional = false }, at): readonly Problem[] => {
-    if (values[at] !== undefined) return checked(schema, values[at], `${name} of ${what}`).problems
+    if (values[at] !== undefined || name === '')
+      return checked(schema, values[at], name === '' ? what : `${name} of ${what}`).problems
     return optional ? [] : [{ at: [], path: name, message: `${name} of ${what} is missing.` }]
   })
   if (problems.length > 0) throw refusal(problems, what, code)

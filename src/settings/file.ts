@@ -15,7 +15,7 @@ export type Config = FileOf<typeof SETTINGS>
 
 export interface ConfigProblem {
   readonly file: string
-  /** From 1; absent where the format has no lines of its own. */
+  /** From 1; absent in a module. */
   readonly line?: number
   /** The way to the key, e.g. `agents.main.window`. */
   readonly path: string
@@ -48,7 +48,7 @@ export async function checkConfig(file: string): Promise<CheckedConfig> {
   if (!MODULES.has(extname(file))) return checkConfigText(text, file)
   try {
     const { default: value } = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
-    return checkParsed({ value, lineOf: (path) => lineInModule(text, path) }, file, SETTINGS)
+    return checkParsed({ value, lineOf: () => undefined }, file, SETTINGS)
   } catch (error) {
     return failed(file, `The module cannot be loaded: ${messageOf(error)}`)
   }
@@ -148,15 +148,6 @@ function lineIn(
 }
 
 const rangeOf = (node: unknown): Node['range'] | undefined => (node as Partial<Node> | null | undefined)?.range
-
-/** In a module: the line where its text first names the key. */
-function lineInModule(source: string, path: readonly PropertyKey[]): number | undefined {
-  const key = path.findLast((step) => typeof step === 'string')
-  if (key === undefined) return 1
-  const named = new RegExp(`(^|[\\s{,'"])${key.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}['"]?\\s*:`)
-  const at = source.split('\n').findIndex((line) => named.test(line))
-  return at < 0 ? undefined : at + 1
-}
 
 function checkParsed({ value, lineOf }: Parsed, file: string, settings: Settings): CheckedConfig {
   const { value: config = {}, problems } = checked(fileSchema(settings), value, 'The file', 'text')

@@ -147,7 +147,6 @@ const MODEL: Schema<ModelOverride> = group('', {
   tokenizer: text(),
   price: data<ModelOverride['price']>(),
   reasoning: on(),
-  modalities: list('', text()),
   bindsThinking: on(),
 } satisfies Record<keyof ModelOverride, Schema>)
 
@@ -330,7 +329,7 @@ export const LIBRARY = {
   clock: inCode(driver<Clock>('a clock with now()', 'now')),
   onEvent: inCode(code<EventSink>()),
   /**
-   * Spans and metrics for the OpenTelemetry SDK that the program has registered; without one nothing is loaded. False: never.
+   * Spans for the OpenTelemetry SDK that the program has registered; without one nothing is loaded. False: never.
    * @default true
    */
   telemetry: inCode(on()),

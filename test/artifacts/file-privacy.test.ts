@@ -1,17 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import {
-  appendFile,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readFile,
-  readdir,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
+import { appendFile, lstat, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,8 +7,6 @@ import { fileArtifacts } from '../../src/drivers/artifacts/file.ts'
 import { nodeFileSystem } from '../../src/drivers/artifacts/file-system.ts'
 
 const secret = randomBytes(32)
-const now = Date.UTC(2026, 0, 2, 3, 4, 5)
-const clock = { now: () => now }
 let directory = ''
 let folders = 0
 
@@ -56,7 +42,7 @@ describe('private by default', () => {
 
   it('lets no name from outside into a path', async () => {
     const folder = newFolder()
-    const store = fileArtifacts({ directory: join(folder, 'store'), secret, links: join(folder, 'links') })
+    const store = fileArtifacts({ directory: join(folder, 'store'), secret })
     const hostile = [
       '../../out',
       '..\\out',
@@ -74,9 +60,7 @@ describe('private by default', () => {
       await store.put(name, Buffer.from(name), { session: name })
     }
     for await (const path of walk(join(folder, 'store'))) expect(path).not.toMatch(/out|oooo/)
-    const links = (await readdir(join(folder, 'links'))).filter((name) => name !== '.plimsoll-tenant')
-    for (const name of links) expect(name).toMatch(/^[A-Za-z0-9_-]{1,40}_\d{8}_\d{6}_[0-9a-f]{6}\.log$/)
-    expect(await readdir(folder)).toEqual(['links', 'store'])
+    expect(await readdir(folder)).toEqual(['store'])
     expect(await readdir(directory)).not.toContain('out')
   })
 
@@ -116,59 +100,10 @@ describe('private by default', () => {
 
   it('notices bytes that something else changed', async () => {
     const folder = newFolder()
-    const store = fileArtifacts({ directory: folder, secret, links: `${folder}-links` })
-    const { handle, path = '' } = await store.put('a', Buffer.from('evidence'))
-    await appendFile(path, ' tampered')
+    const store = fileArtifacts({ directory: folder, secret })
+    const { handle } = await store.put('a', Buffer.from('evidence'))
+    for await (const path of walk(folder)) if (path.endsWith('/bytes')) await appendFile(path, ' tampered')
     await expect(store.read('a', handle)).rejects.toMatchObject({ code: 'corrupt', fields: { handle } })
-  })
-})
-
-describe('links for a shell', () => {
-  it('shows each artifact under a readable path and takes it away with the artifact', async () => {
-    const folder = newFolder()
-    const store = fileArtifacts({ directory: folder, secret, clock, links: `${folder}-links` })
-    const { handle, path = '', name = '' } = await store.put('a', Buffer.from('line\n'), { tool: 'kubectl get pods' })
-    expect(name).toMatch(/^kubectl_get_pods_20260102_030405_[0-9a-f]{6}\.log$/)
-    expect(path).toBe(join(`${folder}-links`, name))
-    expect(await readFile(path, 'utf8')).toBe('line\n')
-    expect((await store.stat('a', handle))?.path).toBe(path)
-    expect((await store.list('a'))[0]?.path).toBe(path)
-    expect((await store.put('a', Buffer.from('line\n'))).path).toBe(path)
-    await store.prune('a', { keep: 0 })
-    expect((await readdir(`${folder}-links`)).filter((file) => file.endsWith('.log'))).toEqual([])
-  })
-
-  it('belongs to one tenant, or gives each its own', async () => {
-    const folder = newFolder()
-    const shared = fileArtifacts({ directory: folder, secret, links: `${folder}-links` })
-    expect((await shared.put('a', Buffer.from('of a'))).path).toBeDefined()
-    expect((await shared.put('b', Buffer.from('of b'))).path).toBeUndefined()
-    const apart = fileArtifacts({
-      directory: newFolder(),
-      secret,
-      links: (tenant) => (tenant === 'c' ? undefined : `${folder}-${tenant}`),
-    })
-    expect((await apart.put('a', Buffer.from('of a'))).path).toContain(`${folder}-a`)
-    expect((await apart.put('b', Buffer.from('of b'))).path).toContain(`${folder}-b`)
-    expect((await apart.put('c', Buffer.from('of c'))).path).toBeUndefined()
-  })
-
-  it('works through a folder that is itself reached by a link', async () => {
-    const folder = newFolder()
-    await mkdir(`${folder}-real/deep`, { recursive: true })
-    await symlink(`${folder}-real/deep`, `${folder}-alias`)
-    const store = fileArtifacts({ directory: folder, secret, links: `${folder}-alias` })
-    const { path = '' } = await store.put('a', Buffer.from('seen'))
-    expect(await readFile(path, 'utf8')).toBe('seen')
-  })
-
-  it('gives two artifacts of one second their own names', async () => {
-    const folder = newFolder()
-    const store = fileArtifacts({ directory: folder, secret, clock, links: `${folder}-links` })
-    const stats = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => store.put('a', Buffer.from(`${i}`), { tool: 'bash' })),
-    )
-    expect(new Set(stats.map((each) => each.path)).size).toBe(50)
   })
 })
 

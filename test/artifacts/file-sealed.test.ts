@@ -57,21 +57,22 @@ describe('encrypted artifacts in files', () => {
   })
 
   it.each([
-    ['cut short', (file: Buffer) => file.subarray(0, PIECE)],
-    ['with a flipped bit', (file: Buffer) => Buffer.concat([Buffer.of(file[0]! ^ 1), file.subarray(1)])],
+    ['cut short', 150_000, (file: Buffer) => file.subarray(0, PIECE)],
+    ['with a flipped bit', 5, (file: Buffer) => Buffer.concat([Buffer.of(file[0]! ^ 1), file.subarray(1)])],
     [
       'with two pieces in each other’s place',
+      5,
       (file: Buffer) =>
         Buffer.concat([file.subarray(PIECE, 2 * PIECE), file.subarray(0, PIECE), file.subarray(2 * PIECE)]),
     ],
-  ])('are refused %s, whole and in a range', async (_what, damage) => {
+  ])('are refused %s, whole and in a range', async (_what, start, damage) => {
     await withFolder(async (directory) => {
       const store = fileArtifacts({ directory, secret, seals })
       const { handle } = await store.put('t', randomBytes(200_000))
       const path = await bytesFile(directory)
       await writeFile(path, damage(await readFile(path)))
       await expect(store.read('t', handle)).rejects.toMatchObject({ code: 'corrupt' })
-      await expect(store.read('t', handle, { start: 5, end: 10 })).rejects.toMatchObject({ code: 'corrupt' })
+      await expect(store.read('t', handle, { start, end: start + 5 })).rejects.toMatchObject({ code: 'corrupt' })
       await store.close()
     })
   })
@@ -90,16 +91,13 @@ describe('encrypted artifacts in files', () => {
     })
   })
 
-  it('refuse a key in a folder that was filled without one, and links for a shell', async () => {
+  it('refuse a key in a folder that was filled without one', async () => {
     await withFolder(async (directory) => {
       const plain = fileArtifacts({ directory, secret })
       await plain.put('t', Buffer.from('readable'))
       await plain.close()
       const sealed = fileArtifacts({ directory, secret, seals })
       await expect(sealed.put('t', Buffer.from('secret'))).rejects.toMatchObject({ code: 'bad-config' })
-      expect(() => fileArtifacts({ directory, secret, seals, links: join(directory, 'links') })).toThrow(
-        /cannot be linked/,
-      )
     })
   })
 })

@@ -22,15 +22,6 @@ describe('file artifacts', () => {
     it(name, () =>
       run(({ space, ...options }) => fileArtifacts({ directory: join(directory, space), secret, ...options })),
     )
-    it(`${name}, with links`, () =>
-      run(({ space, ...options }) =>
-        fileArtifacts({
-          directory: join(directory, 'l', space),
-          secret,
-          links: join(directory, 'links', space),
-          ...options,
-        }),
-      ))
     it(`${name}, encrypted`, () =>
       run(({ space, ...options }) =>
         fileArtifacts({ directory: join(directory, 'e', space), secret, seals, ...options }),

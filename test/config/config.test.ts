@@ -179,7 +179,9 @@ describe('a config file', () => {
     expect((await checkConfig(json)).problems).toEqual([expect.objectContaining({ line: 3, nearest: 'window' })])
     const module = join(dir, 'c.mjs')
     await writeFile(module, "export default {\n  policy: 'adk-code',\n  override: { water: { hgh: 0.5 } },\n}\n")
-    expect((await checkConfig(module)).problems).toEqual([expect.objectContaining({ line: 3, nearest: 'high' })])
+    expect((await checkConfig(module)).problems).toEqual([
+      expect.objectContaining({ line: undefined, nearest: 'high' }),
+    ])
     await expect(loadConfig(json)).rejects.toMatchObject({
       code: 'bad-config',
       message: expect.stringContaining('c.json:3'),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fetchCatalogue, readModelsDev } from '../../src/drivers/catalogue/update.ts'
+import { fetchCatalogue } from '../../src/drivers/catalogue/update.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { countText } from '../../src/drivers/tokenizers/tokenizers.ts'
 
@@ -37,41 +37,6 @@ describe('catalogue update', () => {
       window: 1_000_000,
       price: { input: 10, output: 50 },
     })
-  })
-
-  it('reads models.dev', () => {
-    const entries = readModelsDev({
-      anthropic: {
-        models: {
-          'claude-x': {
-            reasoning: true,
-            modalities: { input: ['text', 'image', 'pdf'] },
-            cost: {
-              input: 3,
-              output: 15,
-              cache_read: 0.3,
-              cache_write: 3.75,
-              context_over_200k: { input: 6, output: 22.5 },
-            },
-            limit: { context: 200_000, output: 64_000 },
-          },
-        },
-      },
-      reseller: { models: { 'claude-x': { limit: { context: 100_000 } }, broken: {} } },
-    })
-    expect(entries).toEqual([
-      {
-        id: 'claude-x',
-        provider: 'anthropic',
-        window: 200_000,
-        maxOutputTokens: 64_000,
-        rates: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 },
-        tiers: [{ above: 200_000, input: 6, output: 22.5 }],
-        reasoning: true,
-        modalities: ['text', 'image', 'pdf'],
-      },
-      { id: 'reseller/claude-x', provider: 'reseller', window: 100_000, reasoning: false, modalities: ['text'] },
-    ])
   })
 
   it.each([

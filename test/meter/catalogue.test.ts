@@ -43,7 +43,6 @@ describe('catalogue', () => {
       reasoning: true,
       bindsThinking: false,
     })
-    expect(info.modalities).toContain('image')
     expect(info.price).toMatchObject({
       input: 3,
       output: 15,
@@ -128,7 +127,6 @@ describe('catalogue lines', () => {
       cacheMinimum: 64,
       canonical: true as const,
       reasoning: true,
-      modalities: ['text', 'image', 'audio'],
     }
     expect(readEntry(writeEntry(entry))).toEqual(entry)
   })
@@ -157,7 +155,6 @@ describe('catalogue lines', () => {
         window: 1000,
         rates: { input: 2, output: 8 },
         reasoning: false,
-        modalities: ['text'],
       },
     ])
   })
@@ -168,7 +165,6 @@ describe('catalogue lines', () => {
       window: 128_000,
       rates: { input: 77, output: 99 },
       reasoning: false,
-      modalities: ['text'],
     }
     const lines = supplemented(CATALOGUE_LINES, [corrected])
     for (const model of ['gpt-4o', 'ft:gpt-4o:org::x', 'openai/gpt-4o']) {

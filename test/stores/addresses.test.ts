@@ -20,7 +20,6 @@ describe('addresses of stores', () => {
     await withFolder(async (folder) => {
       for (const [url, name] of [
         ['memory:', 'memory'],
-        ['null:', 'null'],
         [`sqlite:${folder}/a.db`, 'sqlite'],
         [`sqlite://${folder}/a.db`, 'sqlite'],
       ] as const) {

@@ -1,28 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { PlimsollEvent } from '../../src/core/events.ts'
-import { pieceReader, toPieces } from '../../src/drivers/events/postgres.ts'
-import { memoryEvents } from '../../src/drivers/events/bus.ts'
 import { BoundedMap } from '../../src/util/bounded-map.ts'
-import { nullStore } from '../../src/drivers/sessions/null.ts'
 import { queryWords, wordsOf } from '../../src/core/search-words.ts'
 import { excerptOf } from '../../src/drivers/sessions/search-words.ts'
-import { epoch, item, readAll } from '../../src/testing/session-store/records.ts'
 
 const SEED = 7
-
-describe('the null store', () => {
-  it('takes everything and keeps nothing', async () => {
-    const store = nullStore()
-    expect(await store.append('t', 's', [item('a'), item('b')], 3)).toBe(5)
-    expect(await readAll(store, 't', 's')).toEqual([])
-    expect((await store.claimEpoch('t', 's', epoch('e', 'c'))).epoch.id).toBe('e')
-    expect(await store.findEpochs('t', ['c'])).toEqual([])
-    expect(await store.lease('t', 'w', 'p', 1)).toBe(true)
-    expect(await store.setValue('t', 'k', 'v', true)).toBe('v')
-    expect((await store.stats()).records).toBe(0)
-  })
-})
 
 describe('a bounded map', () => {
   it('gives up the least used first and stays within its size', () => {
@@ -95,53 +77,3 @@ describe('words', () => {
     )
   })
 })
-
-describe('events', () => {
-  it(`travel in pieces of any text, mixed with others (seed ${SEED})`, () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 4000 })), { maxLength: 4 }),
-        (texts) => {
-          const messages = texts.map(([text, times]) => JSON.stringify({ text: text.repeat(times).slice(0, 30_000) }))
-          const pieces = messages.map(toPieces)
-          const read = pieceReader()
-          const heard: string[] = []
-          for (let i = 0; pieces.some((list) => i < list.length); i++) {
-            for (const list of pieces) {
-              const piece = list[i]
-              if (piece === undefined) continue
-              expect(Buffer.byteLength(piece)).toBeLessThan(8000)
-              const whole = read(piece)
-              if (whole !== undefined) heard.push(whole)
-            }
-          }
-          expect(parsed(heard)).toEqual(parsed(messages))
-        },
-      ),
-      { seed: SEED, numRuns: 50 },
-    )
-  })
-
-  it('reach every listener of one process until it ends its subscription', async () => {
-    const bus = memoryEvents()
-    const heard: string[] = []
-    const event: PlimsollEvent = {
-      type: 'usage-missing',
-      purpose: 'turn',
-      model: 'm',
-      at: 1,
-      tenant: 't',
-      session: 's',
-    }
-    const end = bus.subscribe(({ type }) => heard.push(`a ${type}`))
-    bus.subscribe(({ type }) => heard.push(`b ${type}`))
-    bus.publish(event)
-    end()
-    bus.publish(event)
-    await bus.flush()
-    expect(heard).toEqual(['a usage-missing', 'b usage-missing', 'b usage-missing'])
-    await bus.close()
-  })
-})
-
-const parsed = (list: readonly string[]): string[] => list.map((text) => JSON.stringify(JSON.parse(text))).sort()

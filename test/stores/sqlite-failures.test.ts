@@ -212,20 +212,6 @@ describe('sqlite: damage', () => {
     })
   })
 
-  it('finds a lookup that disagrees with the log', async () => {
-    await withFolder(async (folder) => {
-      const path = join(folder, 'store.db')
-      const store = sqliteStore({ path })
-      await store.append('t', 's', [item('a'), epoch('e', 'c')])
-      const db = openDatabase(path)
-      db.exec('DELETE FROM epochs; UPDATE items SET record = 77;')
-      db.close()
-      const problems = await store.check()
-      expect(problems.map(({ kind }) => kind)).toEqual(['index', 'index', 'index'])
-      await store.close()
-    })
-  })
-
   it('stops at a record of a newer package instead of guessing', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'store.db')

@@ -65,7 +65,6 @@ const unknownModel: ModelInfo = {
   window: 8_000,
   tokenizer: 'o200k',
   reasoning: false,
-  modalities: ['text'],
   bindsThinking: false,
 }
 

@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import { loadConfig } from '../../settings/index.ts'
 import { createPlimsoll } from '../../compose/plimsoll.ts'
 import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
-import { openEvents, withoutPassword } from '../../drivers/open-store.ts'
+import { liveEvents } from '../../drivers/live-events.ts'
+import { withoutPassword } from '../../drivers/open-store.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { createMeter } from '../../meter/index.ts'
@@ -53,10 +54,9 @@ async function runDashboard(files: string[], flags: DashboardFlags): Promise<voi
   if (files.length > 0) return showFiles(files, flags, policy)
   await withStores(flags, async (stores) => {
     const hub = createEventHub()
-    const bus = openEvents(stores.url)
-    bus.subscribe((event) => hub.take(event))
     const catalogue = knownModels()
     const { sessions, artifacts, secret } = stores
+    const others = liveEvents(sessions, (event) => hub.take(event))
     const plimsoll = createPlimsoll({
       store: sessions,
       artifacts,
@@ -68,7 +68,7 @@ async function runDashboard(files: string[], flags: DashboardFlags): Promise<voi
       const storeName = withoutPassword(stores.url)
       await serve(hub, flags, { plimsoll, sessions, catalogue, source: 'store', storeName, policy })
     } finally {
-      await bus.close()
+      await others.close()
     }
   })
 }

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import type { ModelInfo } from '../../ports/catalogue.ts'
 import { grouped, short, wrap } from '../kit/figures.ts'
@@ -26,10 +26,7 @@ export function modelsCommand(): Command {
     .addCommand(update())
 }
 
-const SOURCES = ['litellm', 'models.dev'] as const
-
 interface UpdateFlags {
-  readonly source: (typeof SOURCES)[number]
   readonly url?: string
 }
 
@@ -37,13 +34,12 @@ const update = (): Command =>
   withExamples(
     new Command('update')
       .description('Download current windows and prices; they then replace those shipped with the package.')
-      .addOption(new Option('--source <name>', 'public list to download').choices(SOURCES).default('litellm'))
       .option('--url <url>', 'another URL with a list in the same format')
       .option('--json', 'machine-readable output'),
     'plimsoll models update',
   ).action(async (_flags: UpdateFlags, command: Command) => {
-    const { source, url, json } = command.optsWithGlobals<UpdateFlags & { readonly json?: boolean }>()
-    const found = await fetchCatalogue({ source, ...(url !== undefined && { url }) })
+    const { url, json } = command.optsWithGlobals<UpdateFlags & { readonly json?: boolean }>()
+    const found = await fetchCatalogue({ url })
     const file = storeCatalogue(found, new Date().toISOString().slice(0, 10))
     print(json, { models: found.models, url: found.url, file }, () => {
       return `${grouped(found.models)} models from ${found.url}, stored in ${file}.`

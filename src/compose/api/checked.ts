@@ -3,7 +3,6 @@ import type { Target } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Spender } from '../../meter/index.ts'
-import type { Plimsoll } from '../../options.ts'
 import { checkArguments, checkGiven, type Argument } from '../../settings/check.ts'
 import {
   any,
@@ -34,6 +33,8 @@ const some = (words: string, min = 1): Schema<number> => number('', 'count', { w
 const open = (fields: Fields, required: readonly string[]): Schema => group('', fields, { required, rest: any() })
 const argument = (called: string, schema: Schema = text()): Argument => ({ name: called, schema })
 const optional = (called: string, schema: Schema): Argument => ({ name: called, schema, optional: true })
+/** All that a function takes. */
+const whole = (schema: Schema): Argument => ({ name: '', schema })
 const options = (fields: Fields): Argument => optional('the options', group('', fields))
 
 /** What `session()` takes. */
@@ -118,6 +119,9 @@ const RECORD = group(
 /** What a session takes, argument by argument. */
 const SESSION_ARGUMENTS = {
   canExecute: [argument('tool', name())],
+  toolResult: [whole(TOOL_RESULT)],
+  prepare: [whole(PREPARE)],
+  record: [whole(RECORD)],
   standing: [argument('the request', STANDING)],
   compact: [options({ instructions: text(), request: PREPARE })],
   pin: [argument('identity'), optional('pinned', on())],
@@ -224,18 +228,21 @@ export function checkedFace<T extends object>(
   return { ...face, ...Object.fromEntries(guarded) }
 }
 
+/** What a Plimsoll does itself. */
+type PlimsollFace = Record<'on' | 'limits' | 'ledger' | 'tools' | 'importSession', object>
+
 /** The same for what a Plimsoll does itself. */
-export function checkedPlimsoll(plimsoll: Plimsoll): Plimsoll {
+export function checkedPlimsoll<P extends PlimsollFace>(plimsoll: P): P {
   const { limits, ledger } = plimsoll
   return {
-    ...checkedFace<Plimsoll>(plimsoll, FACE_ARGUMENTS, ['tools']),
+    ...checkedFace<PlimsollFace>(plimsoll, FACE_ARGUMENTS, ['tools']),
     on(...given: readonly unknown[]) {
       checkArguments(given, typeof given[0] === 'string' ? [EVENT, LISTENER] : [LISTENER], 'on()')
       return (plimsoll.on as (...all: readonly unknown[]) => () => void)(...given)
     },
     limits: checkedFace<object>(limits, { list: [LIMITS], forget: [LIMITS] }),
     ledger: checkedFace<object>(ledger, LEDGER_ARGUMENTS, Object.keys(LEDGER_ARGUMENTS) as never[]),
-  } as Plimsoll
+  } as object as P
 }
 
 /** Programs hold a session and compare it: one checked one for each. */
@@ -250,25 +257,8 @@ export function checkedSession(wanted: SessionOptions, openSession: (wanted: Ses
 function checked(session: Session): Session {
   const known = CHECKED.get(session)
   if (known !== undefined) return known
-  const own: Session = {
-    ...checkedFace(session, SESSION_ARGUMENTS),
-    async toolResult(request) {
-      checkGiven(request, TOOL_RESULT, 'toolResult()', 'bad-input')
-      return session.toolResult(request)
-    },
-    async prepare(request) {
-      checkGiven(request, PREPARE, 'prepare()', 'bad-input')
-      return session.prepare(request)
-    },
-    async record(request) {
-      checkGiven(request, RECORD, 'record()', 'bad-input')
-      return session.record(request)
-    },
-    async fork(id) {
-      checkArguments([id], SESSION_ARGUMENTS.fork, 'fork()')
-      return checked(await session.fork(id))
-    },
-  }
+  const face = checkedFace(session, SESSION_ARGUMENTS)
+  const own: Session = { ...face, fork: async (id) => checked(await face.fork(id)) }
   CHECKED.set(session, own)
   return own
 }

@@ -53,12 +53,11 @@ interface ArchiveParts {
 
 const TENANT = 'local'
 const PAGE = 500
-/** Scopes and agents are worked out from logs; those of sessions that nobody asked about for long are worked out again. */
+/** Scopes are worked out from logs; those that were not asked for in a long time are worked out again. */
 const MOST_KNOWN = 200
 
 function archiveFace({ sessions, deps, readers }: ArchiveParts): Archive {
   const scopes = new BoundedMap<string, Promise<ArchiveScope>>(MOST_KNOWN)
-  const agents = new BoundedMap<string, { readonly names: Set<string>; version: number }>(MOST_KNOWN)
   const scopeOf = (owner: ArchiveOwner): Promise<ArchiveScope> => {
     const key = JSON.stringify([owner.tenant, owner.session, owner.agent])
     const scope = scopes.get(key) ?? deps().then((engine) => archiveScope(engine, owner))
@@ -77,14 +76,10 @@ function archiveFace({ sessions, deps, readers }: ArchiveParts): Archive {
     },
     has: async (session, { tenant = TENANT } = {}) => (await sessions.version(tenant, session)) > 0,
     async agents(session, { tenant = TENANT } = {}) {
-      const key = JSON.stringify([tenant, session])
-      const known = agents.get(key) ?? { names: new Set<string>(), version: 0 }
-      agents.set(key, known)
-      for await (const { version, record } of sessions.read(tenant, session, known.version)) {
-        if (record.agent !== undefined) known.names.add(record.agent)
-        known.version = Math.max(known.version, version)
-      }
-      return [...known.names]
+      const names = new Set<string>()
+      for await (const { record } of sessions.read(tenant, session))
+        if (record.agent !== undefined) names.add(record.agent)
+      return [...names]
     },
     report: async (session, { tenant = TENANT } = {}) => reportOf(sessions, tenant, session),
     async *read(session, { tenant = TENANT } = {}) {

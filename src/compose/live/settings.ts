@@ -156,8 +156,8 @@ async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): P
   const common: EngineDeps = {
     ...deps,
     policy: given.hasSandbox ? policy : withoutAnalysis(policy),
-    ...((policyBudgets !== undefined || given.isLimited) && { budgets: given.book }),
-    ...(policyBudgets !== undefined && { policyBudgets }),
+    budgets: policyBudgets !== undefined || given.isLimited ? given.book : undefined,
+    policyBudgets,
   }
   const { meter } = designOf(policy)
   if (meter === undefined) return common

@@ -1,7 +1,7 @@
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import { createTokenizerById, vocabularyOf } from '../../drivers/tokenizers/by-id.ts'
-import { createTokenizers } from '../../drivers/tokenizers/index.ts'
+import { createTokenizers } from '../../drivers/tokenizers/tokenizers.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
 import type { Foundation } from './foundation.ts'
 import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summarizer.ts'
@@ -45,7 +45,7 @@ export interface OpenTokenizers {
 
 export function openTokenizers({ exactTokens }: PlimsollOptions, { note }: Foundation): OpenTokenizers {
   const exact = exactTokens === false ? undefined : createTokenizers({ onEvent: note })
-  const byId = createTokenizerById({ ...(exact !== undefined && { tokenizers: exact }), onEvent: note })
+  const byId = createTokenizerById({ tokenizers: exact, onEvent: note })
   return {
     exact,
     async ofDesign(ids) {

@@ -35,7 +35,7 @@ export function presentAside(inline: Presenter): PresentAside {
       Atomics.notify(signal, 0)
     })
     try {
-      const asked = { output, budgetTokens, handle, readers, ...(tool !== undefined && { tool }), port: port2, counted }
+      const asked = { output, budgetTokens, handle, readers, tool, port: port2, counted }
       const answer = await worker.ask(asked, TIME_MS, { transfer: [port2] })
       return isStopped(answer) || 'failed' in answer ? undefined : answer.presented
     } finally {

@@ -2,6 +2,8 @@ import { BoundedMap } from '../../util/bounded-map.ts'
 import type { EventBody } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { isInstalled } from '../../drivers/sandbox/guarded-worker.ts'
+import { quickjsSandbox } from '../../drivers/sandbox/quickjs.ts'
+import { sqljsEngine } from '../../drivers/sandbox/sqljs.ts'
 import type { EngineDeps } from '../../engine/deps.ts'
 import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
 import type { ExtractAnswer } from '../../engine/readers/extract.ts'
@@ -42,10 +44,10 @@ const AMPLE_WINDOW = 32_000
 /** Readers keep line indexes; those of tenants that were quiet for long are made again. */
 const MOST_OWNERS = 100
 
-/** The readers of an installation. Engines are looked up at once and loaded with the first question that needs them. */
+/** The readers of an installation. Engines are loaded with the first question that needs them. */
 export function openReaders(options: OpenReadersOptions): OpenReaders {
-  const sql = options.sql ?? (isInstalled('sql.js') ? lazySql() : false)
-  const sandbox = options.sandbox ?? (isInstalled('quickjs-wasi') ? lazySandbox() : false)
+  const sql = options.sql ?? (isInstalled('sql.js') ? sqljsEngine() : false)
+  const sandbox = options.sandbox ?? (isInstalled('quickjs-wasi') ? quickjsSandbox() : false)
   const names = [
     COMPACT_READER.name,
     ...(sql === false ? [] : ['artifact_query']),
@@ -62,27 +64,19 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
       tenant: owner.tenant,
       provenance,
       clock,
-      ...(sql !== false && { sql }),
-      ...(sandbox !== false && { sandbox }),
-      ...(model !== undefined && {
-        extraction: {
-          model,
-          tokenizer: { name: 'meter', count: (text) => meter.countText({ model: model.model ?? 'unknown' }, text) },
-        },
-      }),
+      sql: sql || undefined,
+      sandbox: sandbox || undefined,
+      extraction: model && {
+        model,
+        tokenizer: { name: 'meter', count: (text) => meter.countText({ model: model.model ?? 'unknown' }, text) },
+      },
     })
     const spent = ({ usage, calls }: ExtractAnswer): void => {
       if (calls === 0) return
       const price = model?.model === undefined ? undefined : catalogue.resolve(model.model).info.price
       const costUsd = price === undefined ? undefined : costOfUsage(usage, price)
       options.emit(
-        {
-          type: 'usage-recorded',
-          usage,
-          purpose: 'extract',
-          model: model?.model ?? 'unknown',
-          ...(costUsd !== undefined && { costUsd }),
-        },
+        { type: 'usage-recorded', usage, purpose: 'extract', model: model?.model ?? 'unknown', costUsd },
         owner,
       )
     }
@@ -111,27 +105,5 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
       if (sql !== false) await sql.close()
       if (sandbox !== false) await sandbox.close()
     },
-  }
-}
-
-function lazySql(): SqlEngine {
-  let engine: Promise<SqlEngine> | undefined
-  const load = (): Promise<SqlEngine> =>
-    (engine ??= import('../../drivers/sandbox/sqljs.ts').then(({ sqljsEngine }) => sqljsEngine()))
-  return {
-    name: 'sql.js',
-    query: async (request) => (await load()).query(request),
-    close: async () => (await engine)?.close(),
-  }
-}
-
-function lazySandbox(): Sandbox {
-  let sandbox: Promise<Sandbox> | undefined
-  const load = (): Promise<Sandbox> =>
-    (sandbox ??= import('../../drivers/sandbox/quickjs.ts').then(({ quickjsSandbox }) => quickjsSandbox()))
-  return {
-    name: 'quickjs',
-    run: async (request) => (await load()).run(request),
-    close: async () => (await sandbox)?.close(),
   }
 }

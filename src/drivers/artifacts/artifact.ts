@@ -50,7 +50,7 @@ export const hexOf = (bytes: Uint8Array): string =>
 const MAX_TOOL_CHARACTERS = 40
 
 /** `<tool>_<YYYYMMDD_HHMMSS>_<hex>.log`, in UTC. The tool's name comes from outside, so only plain characters of it pass. */
-export function artifactName(tool: string | undefined, createdAt: number, hex: string): string {
+function artifactName(tool: string | undefined, createdAt: number, hex: string): string {
   const plain = (tool ?? '').replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, MAX_TOOL_CHARACTERS)
   const digits = new Date(createdAt).toISOString().replace(/[-:]/g, '')
   return `${plain === '' ? 'tool' : plain}_${digits.slice(0, 8)}_${digits.slice(9, 15)}_${hex}.log`
@@ -112,17 +112,16 @@ export function clampRange(range: ByteRange | undefined, size: number): { start:
   return { start: Math.min(start, size), end: Math.min(end, size) }
 }
 
-/** One page of a tenant's artifacts, newest first. `mine` says which of them a session references. */
+/** One page of a tenant's artifacts, newest first. `isMarked` says which of them the session of the query references. */
 export function pageOf(
   all: readonly ArtifactStat[],
   query: ArtifactQuery,
-  referencedBy: (session: string) => ReadonlySet<Handle>,
+  isMarked: (handle: Handle) => boolean = () => true,
 ): ArtifactStat[] {
   const { session, tool, limit = all.length, after } = query
-  const marked = session === undefined ? undefined : referencedBy(session)
   const matching = all
     .filter((stat) => tool === undefined || stat.tool === tool)
-    .filter((stat) => marked === undefined || stat.session === session || marked.has(stat.handle))
+    .filter((stat) => stat.session === session || isMarked(stat.handle))
     .sort((a, b) => b.createdAt - a.createdAt || (a.handle < b.handle ? -1 : 1))
   if (after === undefined) return matching.slice(0, limit)
   const position = matching.findIndex((stat) => stat.handle === after)

@@ -1,8 +1,7 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
-import { artifactName } from './artifact.ts'
 import {
   codeOf,
   type FileSystem,
@@ -106,76 +105,6 @@ function referenceMarks(fs: FileSystem, layout: TenantLayout) {
   }
 }
 
-/** The tenant that a folder of links belongs to: a shell there can read all of it, so it is never shared. */
-const OWNER_FILE = '.plimsoll-tenant'
-
-function artifactLinks(fs: FileSystem, folder: string, tenantFolder: string) {
-  let owned: Promise<boolean> | undefined
-
-  async function claim(): Promise<boolean> {
-    await makeFolder(fs, folder)
-    const owner = join(folder, OWNER_FILE)
-    try {
-      await writeNewFile(fs, owner, Buffer.from(tenantFolder))
-      return true
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
-      return (await fs.readFile(owner, 'utf8')) === tenantFolder
-    }
-  }
-
-  async function isOurs(): Promise<boolean> {
-    owned ??= claim().catch((error: unknown) => {
-      owned = undefined
-      throw error
-    })
-    return owned
-  }
-
-  return {
-    folder,
-    /** Links `bytesPath` under a name for people and returns that name; undefined when the folder is another tenant's. */
-    async add(
-      tool: string | undefined,
-      createdAt: number,
-      hex: string,
-      bytesPath: string,
-    ): Promise<string | undefined> {
-      if (!(await isOurs())) return undefined
-      const target = relative(await fs.realpath(folder), bytesPath)
-      // Six digits name it as people expect; twelve are for the rare second artifact of that second with the same six.
-      for (const digits of [6, 12]) {
-        const name = artifactName(tool, createdAt, hex.slice(0, digits))
-        try {
-          await fs.symlink(target, join(folder, name))
-          await syncFolder(fs, folder)
-          return name
-        } catch (error) {
-          if (!isTaken(error)) throw error
-          if ((await fs.readlink(join(folder, name)).catch(() => undefined)) === target) return name
-        }
-      }
-      return undefined
-    },
-    async remove(name: string): Promise<void> {
-      await fs.rm(join(folder, name), { force: true })
-    },
-    /** Takes away links whose artifact is gone. */
-    async sweep(objects: string): Promise<void> {
-      if (!(await isOurs())) return
-      for (const name of await fs.readdir(folder)) {
-        if (!name.endsWith('.log')) continue
-        const path = join(folder, name)
-        const target = await fs.readlink(path).catch(() => undefined)
-        if (target === undefined || !join(await fs.realpath(folder), target).startsWith(objects)) continue
-        await fs.stat(path).catch(async (error: unknown) => {
-          if (isMissing(error)) await fs.rm(path, { force: true })
-        })
-      }
-    },
-  }
-}
-
 /** Folders being filled for longer than this belong to a process that died. */
 const STALE_WRITE_MS = 60 * 60 * 1000
 /** Open files at a time while all descriptions are read. */
@@ -189,16 +118,11 @@ export interface StoredArtifact {
   readonly usedAt: number
 }
 
-/** What stands in `meta.json`. The link is a name, since its folder may be mounted elsewhere next time. */
+/** What stands in `meta.json`. */
 interface StoredMeta extends ArtifactStat {
   readonly v: 1
-  readonly link?: string
-}
-
-export interface FilePart {
-  readonly bytes: Uint8Array
-  /** Of the whole file. */
-  readonly size: number
+  /** Up to 0.2.0: the name of a link to the bytes in a folder for shells. */
+  readonly link?: unknown
 }
 
 /** What descriptions look like on disk. Bytes come sealed already: their seal needs the handle. */
@@ -214,21 +138,19 @@ export async function tenantFolder(
   fs: FileSystem,
   directory: string,
   tenantKey: Uint8Array,
-  linkFolder: string | undefined,
   meta: MetaSeal,
 ): Promise<TenantFolder> {
-  await makeFolder(fs, directory)
+  makeFolder(directory)
   const layout = tenantLayout(await fs.realpath(directory), tenantKey)
   await openLayout(fs, layout)
-  const links = linkFolder === undefined ? undefined : artifactLinks(fs, linkFolder, basename(layout.root))
-  const folder = folderAt(fs, layout, referenceMarks(fs, layout), links, meta)
+  const folder = folderAt(fs, layout, referenceMarks(fs, layout), meta)
   await folder.tidy()
   return folder
 }
 
 async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
   const { root, objects, references, writing, leaving, doomed } = layout
-  for (const path of [root, objects, references, writing, leaving, doomed]) await makeFolder(fs, path)
+  for (const path of [root, objects, references, writing, leaving, doomed]) makeFolder(path)
   for (const path of [dirname(root), root]) {
     if ((await fs.lstat(path)).isDirectory()) continue
     throw new PlimsollError('forbidden', `${path} is a symbolic link. The artifact store does not follow links.`)
@@ -236,13 +158,8 @@ async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
   for (const path of [root, dirname(root), dirname(dirname(root))]) await syncFolder(fs, path)
 }
 
-function folderAt(
-  fs: FileSystem,
-  layout: TenantLayout,
-  marks: ReturnType<typeof referenceMarks>,
-  links: ReturnType<typeof artifactLinks> | undefined,
-  metaSeal: MetaSeal,
-) {
+/** One function, since its calls share the places that an artifact moves between. */
+function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof referenceMarks>, metaSeal: MetaSeal) {
   const { objects, writing, leaving, doomed } = layout
 
   /** An artifact that a prune is looking at stands in `leaving` for a moment, and may come back from there. */
@@ -254,11 +171,10 @@ function folderAt(
     return undefined
   }
 
-  async function load(path: string): Promise<StoredArtifact & { readonly link: string | undefined }> {
+  async function load(path: string): Promise<StoredArtifact> {
     const [stored, bytes] = await Promise.all([fs.readFile(join(path, META)), fs.stat(join(path, BYTES))])
-    const { v: _, link, ...stat } = JSON.parse(metaSeal.open(stored)) as StoredMeta
-    const shown = link === undefined || links === undefined ? stat : { ...stat, path: join(links.folder, link) }
-    return { name: basename(path), stat: shown, usedAt: Math.round(bytes.mtimeMs), link }
+    const { v: _, link: __, ...stat } = JSON.parse(metaSeal.open(stored)) as StoredMeta
+    return { name: basename(path), stat, usedAt: Math.round(bytes.mtimeMs) }
   }
 
   const find = async (name: string): Promise<StoredArtifact | undefined> => located(name, load)
@@ -296,11 +212,6 @@ function folderAt(
       throw error
     }
     await syncFolder(fs, dirname(path))
-    // The same bytes may have come back meanwhile, under the same link.
-    if (links !== undefined && !(await exists(fs, join(objects, basename(path))))) {
-      const link = (await load(grave).catch(() => undefined))?.link
-      if (link !== undefined) await links.remove(link)
-    }
     await fs.rm(grave, { recursive: true, force: true })
     return true
   }
@@ -321,21 +232,13 @@ function folderAt(
   ): Promise<ArtifactStat | undefined> {
     const draft = join(writing, randomUUID())
     try {
-      await makeFolder(fs, draft)
+      await fs.mkdir(draft, { mode: 0o700 })
       await writeNewFile(fs, join(draft, BYTES), bytes)
       await fs.utimes(join(draft, BYTES), now / 1000, now / 1000)
-      // Linked before it is there: a description that promises a path is then never ahead of the link.
-      const link = await links?.add(stat.tool, stat.createdAt, name, join(objects, name, BYTES))
-      const named = link === undefined ? stat : { ...stat, name: link }
-      const meta: StoredMeta = { v: 1, ...named, ...(link === undefined ? {} : { link }) }
+      const meta: StoredMeta = { v: 1, ...stat }
       await writeNewFile(fs, join(draft, META), metaSeal.seal(JSON.stringify(meta)))
       await syncFolder(fs, draft)
-      if (!(await moveIntoPlace(draft, name))) {
-        const winner = await touch(name, now)
-        if (link !== undefined && winner?.name !== link) await links?.remove(link)
-        return winner
-      }
-      return link === undefined || links === undefined ? named : { ...named, path: join(links.folder, link) }
+      return (await moveIntoPlace(draft, name)) ? stat : await touch(name, now)
     } finally {
       await fs.rm(draft, { recursive: true, force: true })
     }
@@ -354,8 +257,7 @@ function folderAt(
         retryable: true,
       })
     },
-    /** The part of the file that `span` asks for, given its size. */
-    async read(name: string, span: (size: number) => Span): Promise<FilePart | undefined> {
+    async read(name: string, span?: Span): Promise<Uint8Array | undefined> {
       return located(name, async (path) => readPart(fs, join(path, BYTES), span))
     },
     async stat(name: string): Promise<ArtifactStat | undefined> {
@@ -403,7 +305,6 @@ function folderAt(
         // The file system's own time, whatever clock the store was given: it dates the folder.
         if (Date.now() - mtimeMs > STALE_WRITE_MS) await fs.rm(path, { recursive: true, force: true })
       }
-      await links?.sweep(objects)
     },
   }
 }
@@ -411,11 +312,10 @@ function folderAt(
 const exists = async (fs: FileSystem, path: string): Promise<boolean> =>
   (await unlessMissing(fs.lstat(path))) !== undefined
 
-async function readPart(fs: FileSystem, path: string, span: (size: number) => Span): Promise<FilePart> {
+async function readPart(fs: FileSystem, path: string, span?: Span): Promise<Uint8Array> {
   const file = await fs.open(path, READ_NO_FOLLOW)
   try {
-    const { size } = await file.stat()
-    const { start, end } = span(size)
+    const { start, end } = span ?? { start: 0, end: (await file.stat()).size }
     const bytes = new Uint8Array(end - start)
     for (let read = 0; read < bytes.length;) {
       const { bytesRead } = await file.read(bytes, read, bytes.length - read, start + read)
@@ -423,7 +323,7 @@ async function readPart(fs: FileSystem, path: string, span: (size: number) => Sp
         throw new PlimsollError('corrupt', `The file of an artifact ended ${bytes.length - read} bytes early.`)
       read += bytesRead
     }
-    return { bytes, size }
+    return bytes
   } finally {
     await file.close()
   }
@@ -442,7 +342,7 @@ export async function checkFolderSeal(
 ): Promise<void> {
   const root = join(directory, LAYOUT)
   const path = join(root, SEAL_FILE)
-  await makeFolder(fs, root)
+  makeFolder(root)
   const read = (): Promise<string | undefined> => unlessMissing(fs.readFile(path, 'utf8'))
   let found = await read()
   if (found === undefined) {

@@ -1,23 +1,12 @@
 import { constants } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
 import { PlimsollError } from '../../core/errors.ts'
+import { makeFolderSync } from '../../util/make-folder.ts'
 
 /** The calls that the file driver makes, so that a test can let any one of them fail. */
 export type FileSystem = Pick<
   typeof nodeFs,
-  | 'lstat'
-  | 'mkdir'
-  | 'open'
-  | 'readdir'
-  | 'readFile'
-  | 'readlink'
-  | 'realpath'
-  | 'rename'
-  | 'rm'
-  | 'stat'
-  | 'symlink'
-  | 'utimes'
+  'lstat' | 'mkdir' | 'open' | 'readdir' | 'readFile' | 'realpath' | 'rename' | 'rm' | 'stat' | 'utimes'
 >
 
 export const nodeFileSystem: FileSystem = nodeFs
@@ -27,26 +16,7 @@ const PRIVATE_FILE = 0o600
 /** A link in place of a file that we wrote is never followed. */
 export const READ_NO_FOLLOW = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 
-/** As `mkdir -p`, which in Node never ends where a folder can neither be made nor exists (`/proc/x`). */
-export async function makeFolder(fs: FileSystem, path: string): Promise<void> {
-  const whole = resolve(path)
-  if (await isMade(fs, whole)) return
-  await makeFolder(fs, dirname(whole))
-  if (!(await isMade(fs, whole))) await fs.mkdir(whole, { mode: PRIVATE_FOLDER })
-}
-
-/** Whether it is there now; false when its parent is not. */
-async function isMade(fs: FileSystem, path: string): Promise<boolean> {
-  try {
-    await fs.mkdir(path, { mode: PRIVATE_FOLDER })
-    return true
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return true
-    if (code === 'ENOENT' && dirname(path) !== path) return false
-    throw error
-  }
-}
+export const makeFolder = (path: string): void => makeFolderSync(path, PRIVATE_FOLDER)
 
 /** Creates a file that was not there, private from its first moment, and waits until its bytes are on the disk. */
 export async function writeNewFile(fs: FileSystem, path: string, bytes: Uint8Array): Promise<void> {
@@ -107,9 +77,8 @@ export function storeError(doing: string, error: unknown): PlimsollError {
   if (error instanceof PlimsollError) return error
   const errno = codeOf(error) ?? 'unknown'
   const reason = error instanceof Error ? error.message : String(error)
-  const advice = ADVICE[errno]
   return new PlimsollError('store-unavailable', `Could not ${doing}: ${reason}.`, {
-    ...(advice === undefined ? {} : { advice }),
+    advice: ADVICE[errno],
     fields: { errno },
     retryable: PASSES_BY_ITSELF.has(errno),
     cause: error,

@@ -1,39 +1,14 @@
 import { resolve } from 'node:path'
-import { PlimsollError } from '../../core/errors.ts'
-import { isHandle, type Handle } from '../../core/handles.ts'
+import type { Handle } from '../../core/handles.ts'
 import type { ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
-import { systemClock, type Clock } from '../../ports/clock.ts'
-import { plainByteSeal, type ByteSeal } from '../crypto/byte-seal.ts'
-import { plainSeal, type Seal } from '../crypto/seal.ts'
-import {
-  artifactAddress,
-  checkQuota,
-  clampRange,
-  expiredArtifacts,
-  pageOf,
-  sha256Of,
-  statOf,
-  tenantKey,
-} from './artifact.ts'
-import { checkFolderSeal, type MetaSeal, objectName, tenantFolder, type TenantFolder } from './file-folder.ts'
+import { expiredArtifacts } from './artifact.ts'
+import { checkFolderSeal, objectName, tenantFolder, type TenantFolder } from './file-folder.ts'
 import { type FileSystem, nodeFileSystem, storeError } from './file-system.ts'
-import { mutex } from '../../util/mutex.ts'
+import { artifactStore, PLAIN, type ArtifactStoreOptions } from './store.ts'
 
-export interface FileArtifactsOptions {
+export interface FileArtifactsOptions extends ArtifactStoreOptions {
   /** Made with private permissions when it is not there. */
   readonly directory: string
-  /** Key of the handles and of the folder names. Keep it as long as the folder. */
-  readonly secret: Uint8Array
-  /** Bytes one tenant may hold; exact within a process, and between processes but for writes in flight. @default no limit */
-  readonly quotaBytes?: number
-  /**
-   * A folder with readable links to the bytes, for agents that have only a shell. It belongs to the first tenant that
-   * uses it; others get none. A function gives each tenant its own.
-   */
-  readonly links?: string | ((tenant: string) => string | undefined)
-  /** Encryption at rest: of the bytes, and of what is known about them. Excludes links: a shell cannot read them. @default none */
-  readonly seals?: { readonly bytes: ByteSeal; readonly text: Seal }
-  readonly clock?: Clock
   readonly fileSystem?: FileSystem
 }
 
@@ -42,175 +17,40 @@ export interface FileArtifactsOptions {
  * moved into place, so it is there as a whole or not at all.
  */
 export function fileArtifacts(options: FileArtifactsOptions): ArtifactStore {
-  const { secret, quotaBytes = Infinity, links, clock = systemClock, fileSystem: fs = nodeFileSystem } = options
-  const { seals = { bytes: plainByteSeal, text: plainSeal } } = options
-  if (links !== undefined && seals.bytes.name !== 'plain') throw noLinks()
+  const { seals = PLAIN, fileSystem: fs = nodeFileSystem } = options
   const directory = resolve(options.directory)
-  const keyOf = tenantKey(secret)
-  const address = artifactAddress(secret)
-  const folders = new Map<string, Promise<TenantFolder>>()
-  const oneAtATime = new Map<string, ReturnType<typeof mutex>>()
-  let checked: Promise<void> | undefined
-  let closed = false
-
-  async function openFolder(tenant: string): Promise<TenantFolder> {
-    checked ??= checkFolderSeal(fs, directory, seals.text)
-    try {
-      await checked
-    } catch (error) {
-      checked = undefined
-      throw error
-    }
-    const linkFolder = typeof links === 'function' ? links(tenant) : links
-    const at = linkFolder === undefined ? undefined : resolve(linkFolder)
-    return tenantFolder(fs, directory, keyOf(tenant), at, metaSeal(seals.text, tenant))
-  }
-
-  async function folderOf(tenant: string): Promise<TenantFolder> {
-    if (closed) throw new PlimsollError('closed', 'The artifact store is closed.')
-    let folder = folders.get(tenant)
-    if (folder === undefined) {
-      folder = openFolder(tenant)
-      folders.set(tenant, folder)
-      // A folder that could not be opened is tried again by the next call.
-      folder.catch(() => folders.delete(tenant))
-    }
-    return folder
-  }
-
-  async function attempt<T>(doing: string, tenant: string, task: (folder: TenantFolder) => Promise<T>): Promise<T> {
-    try {
-      return await task(await folderOf(tenant))
-    } catch (error) {
-      throw storeError(doing, error)
-    }
-  }
-
-  function queueOf(tenant: string): ReturnType<typeof mutex> {
-    let queue = oneAtATime.get(tenant)
-    if (queue === undefined) oneAtATime.set(tenant, (queue = mutex()))
-    return queue
-  }
-
-  /** Only a store with a quota has to know the sum before it writes. */
-  async function withinQuota<T>(
-    tenant: string,
-    folder: TenantFolder,
-    bytes: number,
-    write: () => Promise<T>,
-  ): Promise<T> {
-    if (quotaBytes === Infinity) return write()
-    return queueOf(tenant)(async () => {
-      const stats = await folder.stats()
-      checkQuota(
-        stats.reduce((sum, { stat }) => sum + stat.bytes, 0),
-        bytes,
-        quotaBytes,
-      )
-      return write()
-    })
-  }
-
-  return {
-    name: 'file',
-    async put(tenant, given, meta = {}) {
-      return attempt('store the artifact', tenant, async (folder) => {
-        // The caller may go on with its buffer while we write; the address must stay that of the bytes.
-        const bytes = given.slice()
-        const digest = sha256Of(bytes)
-        const handle = address.ofDigest(tenant, digest)
-        const name = objectName(handle)
-        // Marked before it is looked for: a prune that takes it out in between sees the mark and brings it back.
-        if (meta.session !== undefined) await folder.mark(meta.session, [name])
-        const now = clock.now()
-        const found = await folder.touch(name, now)
-        if (found !== undefined) return found
-        const stat = statOf(handle, bytes, digest, meta, now)
-        const sealed = seals.bytes.seal(tenant, handle, bytes)
-        return withinQuota(tenant, folder, bytes.length, async () => folder.write(name, sealed, stat, now))
-      })
+  return artifactStore(
+    {
+      name: 'file',
+      explain: storeError,
+      async open(tenant, key) {
+        await checkFolderSeal(fs, directory, seals.text)
+        const folder = await tenantFolder(fs, directory, key, {
+          seal: (json) => Buffer.from(seals.text.seal(tenant, json)),
+          open: (stored) => seals.text.open(tenant, stored),
+        })
+        return {
+          async put({ handle, stat, sealed, session, now }) {
+            const name = objectName(handle)
+            if (session !== undefined) await folder.mark(session, [name])
+            return (await folder.touch(name, now)) ?? folder.write(name, sealed(), stat, now)
+          },
+          stat: (handle) => folder.stat(objectName(handle)),
+          bytes: (handle, span) => folder.read(objectName(handle), span),
+          stats: async () => (await folder.stats()).map(({ stat }) => stat),
+          async marksOf(session) {
+            const names = await folder.marksOf(session)
+            return (handle) => names.has(objectName(handle))
+          },
+          mark: async (session, handles) => folder.mark(session, await existing(folder, handles)),
+          release: folder.release,
+          prune: (rule, now) => pruneFolder(folder, rule, now),
+          remove: (handle) => folder.remove(objectName(handle)),
+        }
+      },
     },
-    async read(tenant, handle, range) {
-      return attempt('read the artifact', tenant, async (folder) => {
-        if (!isHandle(handle)) return undefined
-        const { bytes: seal } = seals
-        const wantedOf = (size: number) => clampRange(range, seal.plainBytes(size))
-        const part = await folder.read(objectName(handle), (size) => seal.span(wantedOf(size), seal.plainBytes(size)))
-        if (part === undefined) return undefined
-        const bytes = opened(handle, () =>
-          seal.open(tenant, handle, part.bytes, wantedOf(part.size), seal.plainBytes(part.size)),
-        )
-        if (range === undefined && address(tenant, bytes) !== handle) throw notThoseBytes(handle)
-        return bytes
-      })
-    },
-    async stat(tenant, handle) {
-      return attempt('look up the artifact', tenant, async (folder) =>
-        isHandle(handle) ? folder.stat(objectName(handle)) : undefined,
-      )
-    },
-    async list(tenant, query = {}) {
-      return attempt('list the artifacts', tenant, async (folder) => {
-        const stats = (await folder.stats()).map(({ stat }) => stat)
-        const marks = query.session === undefined ? new Set<string>() : await folder.marksOf(query.session)
-        const marked = new Set(stats.filter(({ handle }) => marks.has(objectName(handle))).map(({ handle }) => handle))
-        return pageOf(stats, query, () => marked)
-      })
-    },
-    async reference(tenant, session, handles) {
-      await attempt('mark artifacts as used', tenant, async (folder) =>
-        folder.mark(session, await existing(folder, handles)),
-      )
-    },
-    async release(tenant, session) {
-      await attempt('release the session', tenant, async (folder) => folder.release(session))
-    },
-    async prune(tenant, rule) {
-      // Two prunes at once would bring back each other's candidates: safe, but neither would get anywhere.
-      return queueOf(tenant)(async () =>
-        attempt('prune artifacts', tenant, async (folder) => pruneFolder(folder, rule, clock.now())),
-      )
-    },
-    async remove(tenant, handle) {
-      return attempt(
-        'remove the artifact',
-        tenant,
-        async (folder) => isHandle(handle) && folder.remove(objectName(handle)),
-      )
-    },
-    async close() {
-      closed = true
-      folders.clear()
-    },
-  }
-}
-
-const metaSeal = (seal: Seal, tenant: string): MetaSeal => ({
-  seal(json) {
-    const stored = seal.seal(tenant, json)
-    return typeof stored === 'string' ? Buffer.from(stored) : stored
-  },
-  open: (stored) => seal.open(tenant, stored),
-})
-
-const noLinks = (): PlimsollError =>
-  new PlimsollError('bad-config', 'Encrypted artifacts cannot be linked: a shell would read sealed bytes.', {
-    advice: 'Leave out the links, or put the folder on an encrypted disk instead of giving a key.',
-  })
-
-const notThoseBytes = (handle: Handle, cause?: unknown): PlimsollError =>
-  new PlimsollError(
-    'corrupt',
-    `The stored bytes of ${handle} differ from those that were stored: something else wrote to the file.`,
-    { fields: { handle }, cause },
+    options,
   )
-
-function opened(handle: Handle, open: () => Uint8Array): Uint8Array {
-  try {
-    return open()
-  } catch (error) {
-    throw notThoseBytes(handle, error)
-  }
 }
 
 async function pruneFolder(folder: TenantFolder, rule: RetentionRule, now: number): Promise<readonly Handle[]> {
@@ -227,7 +67,7 @@ async function pruneFolder(folder: TenantFolder, rule: RetentionRule, now: numbe
 }
 
 async function existing(folder: TenantFolder, handles: readonly Handle[]): Promise<string[]> {
-  const names = handles.filter(isHandle).map(objectName)
+  const names = handles.map(objectName)
   const present = await Promise.all(names.map(async (name) => (await folder.stat(name)) !== undefined))
   return names.filter((_, i) => present[i])
 }

@@ -1,23 +1,10 @@
-import { PlimsollError } from '../../core/errors.ts'
-import { isHandle } from '../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
-import { type Clock, systemClock } from '../../ports/clock.ts'
-import { plainByteSeal, type ByteSeal } from '../crypto/byte-seal.ts'
-import { plainSeal, type Seal } from '../crypto/seal.ts'
+import type { ByteSeal } from '../crypto/byte-seal.ts'
+import type { Seal } from '../crypto/seal.ts'
 import { connectPostgres, type Postgres, type PostgresOptions, type Queries, type Row } from '../postgres/connection.ts'
 import { migrated, type Migration, type SchemaPart } from '../postgres/migrate.ts'
-import {
-  artifactAddress,
-  hexOf,
-  sha256Of,
-  tenantKey,
-  hiddenName,
-  statOf,
-  openBytes,
-  clampRange,
-  checkQuota,
-  expiredArtifacts,
-} from './artifact.ts'
+import { expiredArtifacts, hexOf, hiddenName, sha256Of } from './artifact.ts'
+import { artifactStore, PLAIN, type ArtifactStoreOptions, type TenantArtifacts } from './store.ts'
 
 /*
  * `tenant`, `tool` and `session` are keyed hashes; `stat` is the artifact's description as it was first put. EXTERNAL keeps
@@ -43,226 +30,138 @@ const MIGRATIONS: readonly Migration[] = [
 
 const artifactTables = (seal: ByteSeal): SchemaPart => ({ name: 'artifacts', migrations: MIGRATIONS, seal })
 
-export interface PostgresArtifactsOptions extends PostgresOptions {
-  /** Key of the handles. Keep it as long as the tables. */
-  readonly secret: Uint8Array
-  /** Bytes one tenant may hold. @default no limit */
-  readonly quotaBytes?: number
-  /** Encryption at rest: of the bytes, and of what is known about them. @default none */
-  readonly seals?: { readonly bytes: ByteSeal; readonly text: Seal }
-  readonly clock?: Clock
-}
+export interface PostgresArtifactsOptions extends PostgresOptions, ArtifactStoreOptions {}
 
 /**
  * Artifacts in the database, for fleets that want one thing to run and back up. Ranges are cut by the server. Readers and
  * writers of a tenant go on side by side; a prune has the tenant for itself, so nothing can be referenced while it goes.
  */
 export function postgresArtifacts(options: PostgresArtifactsOptions): ArtifactStore {
-  const {
-    secret,
-    quotaBytes = Infinity,
-    seals = { bytes: plainByteSeal, text: plainSeal },
-    clock = systemClock,
-  } = options
+  const { seals = PLAIN } = options
   const connection = connectPostgres(options)
-  const address = artifactAddress(secret)
-  const keyOf = tenantKey(secret)
-  let closed = false
-  const open = migrated(connection, artifactTables(seals.bytes))
+  const ready = migrated(connection, artifactTables(seals.bytes))
+  return artifactStore(
+    {
+      name: 'postgres',
+      open: async (tenant, key) => tenantArtifacts(await ready(), tenant, key, seals.text),
+      close: () => connection.close(),
+    },
+    options,
+  )
+}
 
-  function ready(): Promise<Postgres> {
-    if (closed) return Promise.reject(new PlimsollError('closed', 'The artifact store is closed.'))
-    return open()
-  }
+/**
+ * `key` makes the tenant's own names: hashes, so that any name fits and none can be read from the tables. One function, since it is a list of
+ * calls.
+ */
+function tenantArtifacts(postgres: Postgres, tenant: string, key: Uint8Array, seal: Seal): TenantArtifacts {
+  const owner = hexOf(sha256Of(key)).slice(0, 40)
+  const hidden = (kind: string, name: string | undefined): string | null =>
+    name === undefined ? null : hiddenName(key, kind, name)
 
-  /** The tenant's own names: hashes, so that any name fits and none can be read from the tables. */
-  const namesOf = (tenant: string) => {
-    const key = keyOf(tenant)
-    return {
-      tenant: hexOf(sha256Of(key)).slice(0, 40),
-      session: (name: string | undefined) => (name === undefined ? null : hiddenName(key, 'session', name)),
-      tool: (name: string | undefined) => (name === undefined ? null : hiddenName(key, 'tool', name)),
-    }
-  }
-
-  const statFrom = (tenant: string, row: Row): ArtifactStat => {
+  const statFrom = (row: Row): ArtifactStat => {
     const stored = String(row['stat'])
-    const text = seals.text.name === 'plain' ? stored : Buffer.from(stored, 'base64')
-    return JSON.parse(seals.text.open(tenant, text)) as ArtifactStat
+    return JSON.parse(seal.open(tenant, seal.name === 'plain' ? stored : Buffer.from(stored, 'base64'))) as ArtifactStat
   }
 
-  const toText = (tenant: string, stat: ArtifactStat): string => {
-    const sealed = seals.text.seal(tenant, JSON.stringify(stat))
+  const toText = (stat: ArtifactStat): string => {
+    const sealed = seal.seal(tenant, JSON.stringify(stat))
     return typeof sealed === 'string' ? sealed : Buffer.from(sealed).toString('base64')
   }
 
-  async function find(tenant: string, handle: string): Promise<ArtifactStat | undefined> {
-    const postgres = await ready()
-    if (!isHandle(handle)) return undefined
-    const [row] = await postgres.query('SELECT stat FROM artifacts WHERE tenant = $1 AND handle = $2', [
-      namesOf(tenant).tenant,
-      handle,
-    ])
-    return row === undefined ? undefined : statFrom(tenant, row)
-  }
-
   /** Every change to a tenant's artifacts, beside others or alone. */
-  async function change<T>(tenant: string, alone: boolean, job: (queries: Queries) => Promise<T>): Promise<T> {
-    const postgres = await ready()
-    return postgres.transaction(async (queries) => {
+  const change = <T>(alone: boolean, job: (queries: Queries) => Promise<T>): Promise<T> =>
+    postgres.transaction(async (queries) => {
       const lock = alone ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
-      await queries.query(`SELECT ${lock}(hashtextextended($1, 0))`, [`plimsoll artifacts ${namesOf(tenant).tenant}`])
+      await queries.query(`SELECT ${lock}(hashtextextended($1, 0))`, [`plimsoll artifacts ${owner}`])
       return job(queries)
     })
-  }
 
   return {
-    name: 'postgres',
-
-    async put(tenant, bytes, meta = {}) {
-      const names = namesOf(tenant)
-      const digest = sha256Of(bytes)
-      const handle = address.ofDigest(tenant, digest)
-      const body = Buffer.from(seals.bytes.seal(tenant, handle, bytes))
-      return change(tenant, quotaBytes !== Infinity, async (queries) => {
-        const now = clock.now()
+    put: ({ handle, stat, sealed, session, now }) =>
+      change(false, async (queries) => {
         const touch = () =>
           queries.query('UPDATE artifacts SET used_at = $3 WHERE tenant = $1 AND handle = $2 RETURNING stat', [
-            names.tenant,
+            owner,
             handle,
             now,
           ])
         let [row] = await touch()
         if (row === undefined) {
-          if (quotaBytes !== Infinity) {
-            const [sum] = await queries.query(
-              'SELECT COALESCE(SUM(bytes), 0) AS bytes FROM artifacts WHERE tenant = $1',
-              [names.tenant],
-            )
-            checkQuota(Number(sum?.['bytes']), bytes.length, quotaBytes)
-          }
-          const stat = statOf(handle, bytes, digest, meta, now)
+          const body = Buffer.from(sealed())
           await queries.query(
             `INSERT INTO artifacts (tenant, handle, bytes, stat, tool, session, created_at, used_at, body)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) ON CONFLICT DO NOTHING`,
-            [
-              names.tenant,
-              handle,
-              bytes.length,
-              toText(tenant, stat),
-              names.tool(meta.tool),
-              names.session(meta.session),
-              now,
-              body,
-            ],
+            [owner, handle, stat.bytes, toText(stat), hidden('tool', stat.tool), hidden('session', session), now, body],
           )
           ;[row] = await touch()
         }
-        if (meta.session !== undefined) await mark(queries, names.tenant, names.session(meta.session), [handle])
-        return statFrom(tenant, row ?? {})
-      })
+        if (session !== undefined) await mark(queries, owner, hidden('session', session), [handle])
+        return statFrom(row!)
+      }),
+
+    async stat(handle) {
+      const sql = 'SELECT stat FROM artifacts WHERE tenant = $1 AND handle = $2'
+      const [row] = await postgres.query(sql, [owner, handle])
+      return row && statFrom(row)
     },
 
-    async read(tenant, handle, range) {
-      const stat = await find(tenant, handle)
-      if (stat === undefined) return undefined
-      const wanted = clampRange(range, stat.bytes)
-      if (wanted.start === wanted.end && stat.bytes > 0) return new Uint8Array()
-      const span = seals.bytes.span(wanted, stat.bytes)
-      const postgres = await ready()
+    async bytes(handle, span) {
+      const part = span === undefined ? 'body' : 'substring(body FROM $3::int FOR $4::int)'
       const [row] = await postgres.query(
-        'SELECT substring(body FROM $3::int FOR $4::int) AS body FROM artifacts WHERE tenant = $1 AND handle = $2',
-        [namesOf(tenant).tenant, handle, span.start + 1, span.end - span.start],
+        `SELECT ${part} AS body FROM artifacts WHERE tenant = $1 AND handle = $2`,
+        span === undefined ? [owner, handle] : [owner, handle, span.start + 1, span.end - span.start],
       )
-      return row === undefined ? undefined : openBytes(seals.bytes, tenant, stat, row['body'] as Uint8Array, wanted)
+      return row?.['body'] as Uint8Array | undefined
     },
 
-    stat: find,
-
-    async list(tenant, query = {}) {
-      const postgres = await ready()
-      const names = namesOf(tenant)
-      const { session, tool, limit, after } = query
-      const filter = `tenant = $1 AND ($2::text IS NULL OR tool = $2) AND ($3::text IS NULL OR session = $3
-        OR handle IN (SELECT handle FROM artifact_marks WHERE tenant = $1 AND session = $3))`
-      const values = [names.tenant, names.tool(tool), names.session(session)]
-      let cursor: Row | undefined
-      if (after !== undefined) {
-        ;[cursor] = await postgres.query(`SELECT created_at, handle FROM artifacts WHERE ${filter} AND handle = $4`, [
-          ...values,
-          after,
-        ])
-        if (cursor === undefined) {
-          throw new PlimsollError('not-found', `There is no artifact ${after} to continue after.`, {
-            advice: 'List again from the start.',
-          })
-        }
-      }
-      const rows = await postgres.query(
-        `SELECT stat FROM artifacts WHERE ${filter}
-           AND ($4::bigint IS NULL OR created_at < $4 OR (created_at = $4 AND handle > $5::text))
-         ORDER BY created_at DESC, handle LIMIT $6`,
-        [...values, cursor?.['created_at'] ?? null, cursor?.['handle'] ?? null, limit ?? null],
-      )
-      return rows.map((row) => statFrom(tenant, row))
+    async stats() {
+      const rows = await postgres.query('SELECT stat FROM artifacts WHERE tenant = $1', [owner])
+      return rows.map(statFrom)
     },
 
-    async reference(tenant, session, handles) {
-      const names = namesOf(tenant)
-      await change(tenant, false, (queries) =>
-        mark(queries, names.tenant, names.session(session), handles.filter(isHandle)),
-      )
-    },
-
-    async release(tenant, session) {
-      const names = namesOf(tenant)
-      const postgres = await ready()
-      await postgres.query('DELETE FROM artifact_marks WHERE tenant = $1 AND session = $2', [
-        names.tenant,
-        names.session(session),
+    async marksOf(session) {
+      const rows = await postgres.query('SELECT handle FROM artifact_marks WHERE tenant = $1 AND session = $2', [
+        owner,
+        hidden('session', session),
       ])
+      const marked = new Set(rows.map((row) => row['handle']))
+      return (handle) => marked.has(handle)
     },
 
-    async prune(tenant, rule) {
-      const names = namesOf(tenant)
-      return change(tenant, true, async (queries) => {
+    async mark(session, handles) {
+      await change(false, (queries) => mark(queries, owner, hidden('session', session), handles))
+    },
+
+    release: (session) =>
+      postgres.query('DELETE FROM artifact_marks WHERE tenant = $1 AND session = $2', [
+        owner,
+        hidden('session', session),
+      ]),
+
+    prune: (rule, now) =>
+      change(true, async (queries) => {
         const rows = await queries.query(
           `SELECT handle, used_at, EXISTS (SELECT 1 FROM artifact_marks m WHERE m.tenant = a.tenant AND m.handle = a.handle) AS marked
            FROM artifacts a WHERE tenant = $1`,
-          [names.tenant],
+          [owner],
         )
         const candidates = rows.map((row) => ({
           handle: String(row['handle']),
           usedAt: Number(row['used_at']),
           referenced: row['marked'] === true,
         }))
-        const gone = expiredArtifacts(candidates, rule, clock.now())
-        await queries.query('DELETE FROM artifacts WHERE tenant = $1 AND handle = ANY($2::text[])', [
-          names.tenant,
-          gone,
-        ])
+        const gone = expiredArtifacts(candidates, rule, now)
+        await queries.query('DELETE FROM artifacts WHERE tenant = $1 AND handle = ANY($2::text[])', [owner, gone])
         return gone
-      })
-    },
+      }),
 
-    async remove(tenant, handle) {
-      await ready()
-      if (!isHandle(handle)) return false
-      const names = namesOf(tenant)
-      return change(tenant, true, async (queries) => {
-        await queries.query('DELETE FROM artifact_marks WHERE tenant = $1 AND handle = $2', [names.tenant, handle])
-        const gone = await queries.query('DELETE FROM artifacts WHERE tenant = $1 AND handle = $2 RETURNING 1', [
-          names.tenant,
-          handle,
-        ])
-        return gone.length > 0
-      })
-    },
-
-    async close() {
-      closed = true
-      await connection.close()
-    },
+    remove: (handle) =>
+      change(true, async (queries) => {
+        await queries.query('DELETE FROM artifact_marks WHERE tenant = $1 AND handle = $2', [owner, handle])
+        const sql = 'DELETE FROM artifacts WHERE tenant = $1 AND handle = $2 RETURNING 1'
+        return (await queries.query(sql, [owner, handle])).length > 0
+      }),
   }
 }
 

@@ -3,6 +3,7 @@ import { modelName } from '../../core/model-name.ts'
 import { type CatalogueEntry, headsOf, infoOf, normaliseId, readEntry, tokenizerOf } from './entry.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
+import { withoutUndefined } from '../../util/without-undefined.ts'
 
 export interface CatalogueOptions extends Amendments {
   /** Lines as `writeEntry` makes them. */
@@ -20,7 +21,6 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   const { defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
   let index: ReturnType<typeof indexOf> | undefined
   const resolved = new BoundedMap<string, Resolution>(MOST_RESOLVED)
-  const change = amendmentOf(options)
 
   function find(model: string): { info: ModelInfo; match: Resolution['match'] } {
     index ??= indexOf(options.lines)
@@ -44,24 +44,16 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       maxOutputTokens: defaultMaxOutputTokens,
       tokenizer: tokenizerOf(name),
       reasoning: false,
-      modalities: ['text'],
       bindsThinking: false,
     }
   }
 
-  function amend({ info, match }: Resolution, model: string): Resolution {
-    const long = /\[1m\]$/i.test(model.trim())
-    return change({ info: long ? { ...info, window: ONE_MILLION } : info, match }, model)
-  }
-
-  return {
+  const known: Catalogue = {
     resolve(given) {
       const model = modelName(given)
-      const known = resolved.get(model)
-      if (known !== undefined) return known
-      const resolution = amend(find(model), model)
-      resolved.set(model, resolution)
-      return resolution
+      const { info, match } = resolved.get(model) ?? find(model)
+      resolved.set(model, { info, match })
+      return { info: /\[1m\]$/i.test(model.trim()) ? { ...info, window: ONE_MILLION } : info, match }
     },
     search(query) {
       index ??= indexOf(options.lines)
@@ -70,9 +62,10 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
         .split(/\s+/)
         .filter((word) => word !== '')
       const hits = [...index.byId.values()].filter(({ id }) => words.every((word) => id.includes(word)))
-      return hits.map((entry) => amend({ info: infoOf(entry), match: 'exact' }, entry.id).info)
+      return hits.map(infoOf)
     },
   }
+  return amendedCatalogue(known, options)
 }
 
 function indexOf(lines: string): { byId: Map<string, CatalogueEntry>; byName: Map<string, CatalogueEntry> } {
@@ -123,10 +116,6 @@ function amendmentOf({ overrides = {}, prices }: Amendments): (found: Resolution
     return { info: amended, match: isSet && match === 'default' ? 'exact' : match }
   }
 }
-
-/** A field that is given as undefined stays as catalogued. */
-const withoutUndefined = (override: ModelOverride): ModelOverride =>
-  Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
 
 /** The longest name in the table that the model's id starts with. */
 function priceFor(prices: Readonly<Record<string, PriceModel>>, name: string): PriceModel | undefined {

@@ -4,7 +4,7 @@ import type { ModelInfo } from '../../ports/catalogue.ts'
 /**
  * A catalogue entry is one line, so that a new price is a one-line diff:
  * `id|window|input limit|max output|rates|tiers|cache minimum|flags`, rates being `in,out,read,write,write-1h` in dollars per
- * million, tiers `above:rates`, flags `c` canonical, `r` reasoning and `v` images, `p` PDFs, `a` sound, `m` video.
+ * million, tiers `above:rates`, flags `c` canonical and `r` reasoning; other flags of older lists are not read.
  */
 export interface CatalogueEntry {
   readonly id: string
@@ -15,23 +15,11 @@ export interface CatalogueEntry {
   readonly tiers?: readonly (Rates & { readonly above: number })[]
   readonly cacheMinimum?: number
   readonly reasoning: boolean
-  readonly modalities: readonly string[]
   /** Speaks for every spelling of its normalised id; the others are offers that differ from it. */
   readonly canonical?: true
 }
 
-const MODALITY_FLAGS: readonly (readonly [string, string])[] = [
-  ['image', 'v'],
-  ['pdf', 'p'],
-  ['audio', 'a'],
-  ['video', 'm'],
-]
-
 export function writeEntry(entry: CatalogueEntry): string {
-  const flags =
-    (entry.canonical === true ? 'c' : '') +
-    (entry.reasoning ? 'r' : '') +
-    MODALITY_FLAGS.map(([name, flag]) => (entry.modalities.includes(name) ? flag : '')).join('')
   return [
     entry.id,
     entry.window,
@@ -40,7 +28,7 @@ export function writeEntry(entry: CatalogueEntry): string {
     entry.rates === undefined ? '' : writeRates(entry.rates),
     (entry.tiers ?? []).map((tier) => `${tier.above}:${writeRates(tier)}`).join(';'),
     entry.cacheMinimum ?? '',
-    flags,
+    (entry.canonical === true ? 'c' : '') + (entry.reasoning ? 'r' : ''),
   ].join('|')
 }
 
@@ -57,7 +45,6 @@ export function readEntry(line: string): CatalogueEntry | undefined {
     cacheMinimum: numberIn(cacheMinimum),
     canonical: flags.includes('c') ? true : undefined,
     reasoning: flags.includes('r'),
-    modalities: ['text', ...MODALITY_FLAGS.filter(([, flag]) => flags.includes(flag)).map(([name]) => name)],
   }
 }
 
@@ -72,7 +59,6 @@ export function infoOf(entry: CatalogueEntry): ModelInfo {
     price: entry.rates === undefined ? undefined : priceOf(entry, entry.rates, name),
     tokenizer: tokenizerOf(name),
     reasoning: entry.reasoning,
-    modalities: entry.modalities,
     bindsThinking: bindsThinking(name),
   }
 }

@@ -15,7 +15,6 @@ export const SUPPLEMENT: readonly (CatalogueEntry & { readonly provider: string 
     rates: { input: 10, output: 50, cacheRead: 0.25, cacheWrite: 12.5, cacheWriteLong: 20 },
     cacheMinimum: 512,
     reasoning: true,
-    modalities: ['text', 'image', 'pdf'],
   },
 ]
 

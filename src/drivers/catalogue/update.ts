@@ -1,15 +1,11 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { Rates } from '../../core/price.ts'
-import { numberOf, recordOf, type Fields } from '../../core/values.ts'
+import { numberOf } from '../../core/values.ts'
 import { boundedText } from '../bounded-text.ts'
 import { type CatalogueEntry, normaliseId, writeEntry } from './entry.ts'
 
-export type CatalogueSource = 'litellm' | 'models.dev'
-
 export interface UpdateOptions {
-  /** @default 'litellm' */
-  readonly source?: CatalogueSource
-  /** Another place with the same form of data. */
+  /** Another place with the same form of data. @default LiteLLM's list */
   readonly url?: string
   /** @default the global fetch */
   readonly fetch?: (url: string, init: { signal: AbortSignal }) => Promise<Response>
@@ -24,10 +20,7 @@ export interface CatalogueUpdate {
   readonly url: string
 }
 
-const URLS: Record<CatalogueSource, string> = {
-  litellm: 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json',
-  'models.dev': 'https://models.dev/api.json',
-}
+const LITELLM = 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json'
 
 /** Public catalogues have a few megabytes. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -37,13 +30,11 @@ const LEAST_MODELS = 100
 
 /** Fetches current public data and builds the compact catalogue from it. Rejects with `upstream`; the bundled one then serves on. */
 export async function fetchCatalogue(options: UpdateOptions = {}): Promise<CatalogueUpdate> {
-  const { source = 'litellm', fetch: get = fetch, timeoutMs = 20_000 } = options
-  const url = options.url ?? URLS[source]
-  const data = await load(get, url, timeoutMs)
-  const read = source === 'litellm' ? readLiteLlm(data as LiteLlmData) : readModelsDev(data)
+  const { url = LITELLM, fetch: get = fetch, timeoutMs = 20_000 } = options
+  const read = readLiteLlm((await load(get, url, timeoutMs)) as LiteLlmData)
   if (read.length < LEAST_MODELS) {
     throw new PlimsollError('upstream', `The answer of ${url} has only ${read.length} models.`, {
-      advice: 'Use another --source or --url.',
+      advice: 'Use another --url.',
       fields: { url },
     })
   }
@@ -187,7 +178,6 @@ export function readLiteLlm(data: LiteLlmData): (CatalogueEntry & { readonly pro
         tiers: tiers.length > 0 ? tiers : undefined,
         cacheMinimum,
         reasoning: fields['supports_reasoning'] === true,
-        modalities: modalitiesOf(fields),
       },
     ]
   })
@@ -253,84 +243,7 @@ function rangesOf(value: unknown): (Rates & { above: number })[] {
   })
 }
 
-function modalitiesOf(fields: Readonly<Record<string, unknown>>): string[] {
-  const listed = Array.isArray(fields['supported_modalities']) ? (fields['supported_modalities'] as unknown[]) : []
-  return [
-    'text',
-    ...(fields['supports_vision'] === true || listed.includes('image') ? ['image'] : []),
-    ...(fields['supports_pdf_input'] === true ? ['pdf'] : []),
-    ...(fields['supports_audio_input'] === true || listed.includes('audio') ? ['audio'] : []),
-    ...(fields['supports_video_input'] === true || listed.includes('video') ? ['video'] : []),
-  ]
-}
-
 function perMillion(value: unknown): number | undefined {
   const rate = numberOf(value)
   return rate === undefined ? undefined : Number((rate * 1_000_000).toPrecision(8))
-}
-
-/** Public model data in the form of models.dev: providers, each with its models, prices per million tokens. */
-export function readModelsDev(data: unknown): (CatalogueEntry & { readonly provider: string })[] {
-  return Object.entries(fields(data)).flatMap(([provider, entry]) =>
-    Object.entries(fields(fields(entry)['models'])).flatMap(([id, model]) => {
-      const { limit, cost, modalities, reasoning } = fields(model)
-      const window = numberOf(fields(limit)['context'])
-      if (window === undefined || window <= 0) return []
-      const input = numberOf(fields(limit)['input'])
-      const maxOutputTokens = numberOf(fields(limit)['output'])
-      const rates = modelsDevRates(fields(cost))
-      const above = modelsDevRates(fields(fields(cost)['context_over_200k']))
-      return [
-        {
-          id: MODELS_DEV_MAKERS.has(provider) ? id : `${provider}/${id}`,
-          provider: MODELS_DEV_MAKERS.get(provider) ?? provider,
-          window,
-          inputLimit: input !== undefined && input < window ? input : undefined,
-          maxOutputTokens: maxOutputTokens !== undefined && maxOutputTokens > 0 ? maxOutputTokens : undefined,
-          rates,
-          tiers: above === undefined ? undefined : [{ above: 200_000, ...above }],
-          reasoning: reasoning === true,
-          modalities: ['text', ...inputs(modalities)],
-        },
-      ]
-    }),
-  )
-}
-
-/** Providers that made what they sell, under the names that the compaction ranks. */
-const MODELS_DEV_MAKERS = new Map([
-  ['openai', 'openai'],
-  ['anthropic', 'anthropic'],
-  ['google', 'gemini'],
-  ['mistral', 'mistral'],
-  ['deepseek', 'deepseek'],
-  ['xai', 'xai'],
-  ['alibaba', 'dashscope'],
-  ['moonshotai', 'moonshot'],
-  ['zai', 'zai'],
-])
-
-function modelsDevRates(cost: Fields): Rates | undefined {
-  const input = numberOf(cost['input'])
-  const output = numberOf(cost['output'])
-  if (input === undefined || output === undefined) return undefined
-  const cacheRead = numberOf(cost['cache_read'])
-  const cacheWrite = numberOf(cost['cache_write'])
-  return {
-    input,
-    output,
-    cacheRead,
-    cacheWrite,
-  }
-}
-
-function inputs(modalities: unknown): string[] {
-  const listed = fields(modalities)['input']
-  return Array.isArray(listed)
-    ? listed.filter((name): name is string => typeof name === 'string' && name !== 'text')
-    : []
-}
-
-function fields(value: unknown): Fields {
-  return recordOf(value) ?? {}
 }

@@ -40,36 +40,27 @@ export function connectPostgres(options: PostgresOptions) {
   let pool: Promise<Pool> | undefined
   let closed = false
 
-  async function client(deadline: number): Promise<PoolClient> {
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      if (closed) throw new PlimsollError('closed', 'The store is closed.')
-      try {
-        pool ??= openPool(url, poolSize, schema)
-        return await (await pool).connect()
-      } catch (error) {
-        if (!isUnreachable(error) || performance.now() + wait > deadline) throw error
-      }
-      // Jitter keeps a fleet of proxies from knocking at the same moment.
-      await delay(wait * (0.5 + Math.random()))
-    }
-  }
-
   /** Runs `job` on a connection, and again on a new one when the connection broke and `job` may run twice. */
   async function withClient<T>(job: (client: PoolClient) => Promise<T>, repeatable: boolean): Promise<T> {
     const deadline = performance.now() + retryForMs
-    for (;;) {
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      if (closed) throw new PlimsollError('closed', 'The store is closed.')
       let connection: PoolClient | undefined
       try {
-        connection = await client(deadline)
+        pool ??= openPool(url, poolSize, schema)
+        connection = await (await pool).connect()
         const result = await job(connection)
         connection.release()
         return result
       } catch (error) {
         // A connection that broke, or that may still be inside a transaction, must not go back into the pool.
         connection?.release(isBroken(error) ? true : undefined)
-        const again = isTransient(error) || (repeatable && isBroken(error) && connection !== undefined)
-        if (!again || performance.now() > deadline) throw explain(error, connection !== undefined)
+        const isSent = connection !== undefined
+        const again = isSent ? isTransient(error) || (repeatable && isBroken(error)) : isUnreachable(error)
+        if (!again || performance.now() + wait > deadline) throw explain(error, isSent)
       }
+      // Jitter keeps a fleet of proxies from knocking at the same moment.
+      await delay(wait * (0.5 + Math.random()))
     }
   }
 
@@ -78,9 +69,6 @@ export function connectPostgres(options: PostgresOptions) {
     /** A statement that may run twice without harm is sent again when the connection broke. */
     query: (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
       withClient((connection) => run(connection, text, values), true),
-    /** Never sent again. */
-    once: (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
-      withClient((connection) => run(connection, text, values), false),
     /** Commits when `job` resolves. Sent again when the connection broke, unless `once` is asked for. */
     transaction: <T>(job: (queries: Queries) => Promise<T>, { once = false } = {}): Promise<T> =>
       withClient(async (connection) => {

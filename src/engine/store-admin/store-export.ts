@@ -239,7 +239,7 @@ interface ArtifactImport {
 }
 
 async function putArtifact(store: ArtifactStore, { tenant, stat, parts }: ArtifactImport): Promise<void> {
-  const { handle, bytes: _, sha256: __, createdAt: ___, name: ____, path: _____, ...meta } = stat
+  const { handle, bytes: _, sha256: __, createdAt: ___, name: ____, ...meta } = stat
   const put = await store.put(tenant, Buffer.concat(parts), meta)
   if (put.handle === handle) return
   await store.remove(tenant, put.handle)

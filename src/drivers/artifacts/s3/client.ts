@@ -44,7 +44,7 @@ const library = () =>
     })
   })
 
-/** The calls that artifacts need. Keys are plain ASCII. */
+/** The calls that artifacts need, all over one request function. Keys are plain ASCII. */
 export function s3Client(options: S3Options) {
   const { bucket, region = 'us-east-1', endpoint, credentials, attempts = 5, timeoutMs = 60_000 } = options
   const send = options.fetch ?? globalThis.fetch

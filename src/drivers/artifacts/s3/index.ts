@@ -1,25 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { PlimsollError } from '../../../core/errors.ts'
-import { isHandle, type Handle } from '../../../core/handles.ts'
+import type { Handle } from '../../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../../ports/artifact-store.ts'
-import { systemClock, type Clock } from '../../../ports/clock.ts'
-import { plainByteSeal, type ByteSeal } from '../../crypto/byte-seal.ts'
-import { plainSeal, type Seal } from '../../crypto/seal.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
-import {
-  artifactAddress,
-  sha256Of,
-  tenantKey,
-  openBytes,
-  statOf,
-  clampRange,
-  pageOf,
-  checkQuota,
-  expiredArtifacts,
-  hexOf,
-  hiddenName,
-} from '../artifact.ts'
+import { expiredArtifacts, hexOf, hiddenName, sha256Of } from '../artifact.ts'
+import { artifactStore, PLAIN, type ArtifactStoreOptions, type NewArtifact, type TenantArtifacts } from '../store.ts'
 import { s3Client, type S3Options } from './client.ts'
 
 /*
@@ -91,16 +76,9 @@ function keyedQueue() {
   }
 }
 
-export interface S3ArtifactsOptions extends S3Options {
+export interface S3ArtifactsOptions extends S3Options, ArtifactStoreOptions {
   /** Put before every key, e.g. `plimsoll/`. @default none */
   readonly prefix?: string
-  /** Key of the handles. Keep it as long as the bucket. */
-  readonly secret: Uint8Array
-  /** Bytes one tenant may hold; exact within a process. @default no limit */
-  readonly quotaBytes?: number
-  /** Encryption at rest: of the bytes, and of what is known about them. @default none */
-  readonly seals?: { readonly bytes: ByteSeal; readonly text: Seal }
-  readonly clock?: Clock
 }
 
 /** A deletion that takes longer than this was left behind by a process that died. */
@@ -110,6 +88,7 @@ const LOST_MS = 24 * 60 * 60_000
 const DOOMS_AT_ONCE = 100
 const DOOM_POLL_MS = 20
 const KNOWN_STATS = 20_000
+const EMPTY = new Uint8Array()
 
 /**
  * Artifacts in a bucket. There are no locks there, so a writer and a pruner announce themselves before they look for each
@@ -117,51 +96,44 @@ const KNOWN_STATS = 20_000
  * touches and references. A bucket shows every write to the next read, so at least one of them sees the other and gives way.
  */
 export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
-  const {
-    secret,
-    quotaBytes = Infinity,
-    seals = { bytes: plainByteSeal, text: plainSeal },
-    clock = systemClock,
-    prefix = '',
-  } = options
+  const { seals = PLAIN, prefix = '' } = options
   const client = s3Client(options)
-  const address = artifactAddress(secret)
-  const keyOf = tenantKey(secret)
-  const who = randomBytes(8).toString('hex')
   // What is known about an artifact never changes; that it is still there is asked anew where it matters.
   const known = new BoundedMap<string, ArtifactStat>(KNOWN_STATS)
+  const open = async (tenant: string, key: Uint8Array): Promise<TenantArtifacts> =>
+    tenantArtifacts(client, known, tenantLayout(prefix, key), {
+      seal: (json) => Buffer.from(seals.text.seal(tenant, json)),
+      open: (stored) => seals.text.open(tenant, stored),
+    })
+  return artifactStore({ name: 's3', open }, options)
+}
+
+interface TextSeal {
+  seal(json: string): Uint8Array
+  open(stored: Uint8Array): string
+}
+
+/** One function, since the calls share what they announce to each other. */
+function tenantArtifacts(
+  client: ReturnType<typeof s3Client>,
+  known: BoundedMap<string, ArtifactStat>,
+  layout: TenantLayout,
+  seal: TextSeal,
+): TenantArtifacts {
+  const who = randomBytes(8).toString('hex')
   const oneAtATime = keyedQueue()
   let serial = 0
-  let closed = false
 
-  function layoutOf(tenant: string): TenantLayout {
-    if (closed) throw new PlimsollError('closed', 'The artifact store is closed.')
-    return tenantLayout(prefix, keyOf(tenant))
-  }
-
-  const empty = new Uint8Array()
-
-  async function fetchStat(tenant: string, handle: Handle): Promise<ArtifactStat | undefined> {
-    const layout = layoutOf(tenant)
-    if (!isHandle(handle)) return undefined
+  async function fetchStat(handle: Handle): Promise<ArtifactStat | undefined> {
     const stored = await client.get(layout.about(handle))
     if (stored === undefined) return undefined
-    const stat = JSON.parse(seals.text.open(tenant, stored)) as ArtifactStat
-    known.set(layout.about(handle), stat, 1)
+    const stat = JSON.parse(seal.open(stored)) as ArtifactStat
+    known.set(layout.about(handle), stat)
     return stat
   }
 
-  async function allStats(tenant: string): Promise<ArtifactStat[]> {
-    const { objects } = await client.list(layoutOf(tenant).allAbout)
-    const stats = await inParallel(
-      objects,
-      async ({ key }) => known.get(key) ?? (await fetchStat(tenant, lastPart(key))),
-    )
-    return stats.filter((stat) => stat !== undefined)
-  }
-
   /** Resolves when no process is deleting this artifact any more; afterwards its bytes are there or they are not. */
-  async function undoomed(layout: TenantLayout, handle: Handle): Promise<void> {
+  async function undoomed(handle: Handle): Promise<void> {
     for (;;) {
       const { objects, serverTime } = await client.list(layout.doomsOf(handle))
       const dead = objects.filter(({ lastModified }) => serverTime - lastModified > DOOM_MS)
@@ -171,86 +143,58 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
     }
   }
 
-  async function write(tenant: string, handle: Handle, bytes: Uint8Array, stat: ArtifactStat): Promise<ArtifactStat> {
-    const layout = layoutOf(tenant)
-    const [found, there] = await Promise.all([fetchStat(tenant, handle), client.exists(layout.bytes(handle))])
+  async function write({ handle, stat, sealed }: NewArtifact): Promise<ArtifactStat> {
+    const [found, there] = await Promise.all([fetchStat(handle), client.exists(layout.bytes(handle))])
     if (found !== undefined && there) return found
-    if (quotaBytes !== Infinity) {
-      const used = (await allStats(tenant)).reduce((sum, other) => sum + other.bytes, 0)
-      checkQuota(used, found === undefined ? bytes.length : 0, quotaBytes)
-    }
-    await client.put(layout.bytes(handle), seals.bytes.seal(tenant, handle, bytes))
+    await client.put(layout.bytes(handle), sealed())
     if (found !== undefined) return found
-    const sealed = seals.text.seal(tenant, JSON.stringify(stat))
-    const body = typeof sealed === 'string' ? Buffer.from(sealed) : sealed
-    const first = await client.put(layout.about(handle), body, { ifAbsent: true })
-    return (first ? undefined : await fetchStat(tenant, handle)) ?? stat
+    const first = await client.put(layout.about(handle), seal.seal(JSON.stringify(stat)), { ifAbsent: true })
+    return (first ? undefined : await fetchStat(handle)) ?? stat
   }
 
   return {
-    name: 's3',
-
-    async put(tenant, bytes, meta = {}) {
-      const layout = layoutOf(tenant)
-      const own = Uint8Array.from(bytes)
-      const digest = sha256Of(own)
-      const handle = address.ofDigest(tenant, digest)
-      const now = clock.now()
+    async put(artifact) {
+      const { handle, session, now } = artifact
       await Promise.all([
-        client.put(layout.touch(handle, now, `${who}${serial++}`), empty),
-        meta.session === undefined ? undefined : client.put(layout.mark(meta.session, handle), empty),
+        client.put(layout.touch(handle, now, `${who}${serial++}`), EMPTY),
+        session === undefined ? undefined : client.put(layout.mark(session, handle), EMPTY),
       ])
-      await undoomed(layout, handle)
-      const stat = statOf(handle, own, digest, meta, now)
-      // Writers of the same bytes go one by one and agree on one description; a quota needs the tenant's writers in a row.
-      const queue = quotaBytes === Infinity ? layout.bytes(handle) : layout.allAbout
-      return oneAtATime(queue, () => write(tenant, handle, own, stat))
-    },
-
-    async read(tenant, handle, range) {
-      const layout = layoutOf(tenant)
-      if (!isHandle(handle)) return undefined
-      const stat = known.get(layout.about(handle)) ?? (await fetchStat(tenant, handle))
-      if (stat === undefined) return undefined
-      const wanted = clampRange(range, stat.bytes)
-      // Nothing is asked for; whether the artifact is there still has to be.
-      if (wanted.start === wanted.end && stat.bytes > 0)
-        return (await client.exists(layout.bytes(handle))) ? new Uint8Array() : undefined
-      const span = seals.bytes.span(wanted, stat.bytes)
-      const stored = await client.get(layout.bytes(handle), span.end === span.start ? undefined : span)
-      return stored === undefined ? undefined : openBytes(seals.bytes, tenant, stat, stored, wanted)
+      await undoomed(handle)
+      // Writers of the same bytes go one by one and agree on one description.
+      return oneAtATime(handle, () => write(artifact))
     },
 
     stat: fetchStat,
+    bytes: (handle, span) => client.get(layout.bytes(handle), span),
 
-    async list(tenant, query = {}) {
-      const layout = layoutOf(tenant)
-      const [stats, marks] = await Promise.all([
-        allStats(tenant),
-        query.session === undefined ? undefined : client.list(layout.marksOf(query.session)),
-      ])
-      const marked = new Set(marks?.objects.map(({ key }) => lastPart(key)))
-      return pageOf(stats, query, () => marked)
+    async stats() {
+      const { objects } = await client.list(layout.allAbout)
+      const stats = await inParallel(objects, async ({ key }) => known.get(key) ?? (await fetchStat(lastPart(key))))
+      return stats.filter((stat) => stat !== undefined)
     },
 
-    async reference(tenant, session, handles) {
-      const layout = layoutOf(tenant)
-      await inParallel(handles.filter(isHandle), async (handle) => {
-        if ((await fetchStat(tenant, handle)) === undefined) return
-        await client.put(layout.mark(session, handle), empty)
-        await undoomed(layout, handle)
+    async marksOf(session) {
+      const { objects } = await client.list(layout.marksOf(session))
+      const marked = new Set(objects.map(({ key }) => lastPart(key)))
+      return (handle) => marked.has(handle)
+    },
+
+    async mark(session, handles) {
+      await inParallel(handles, async (handle) => {
+        if ((await fetchStat(handle)) === undefined) return
+        await client.put(layout.mark(session, handle), EMPTY)
+        await undoomed(handle)
         if (!(await client.exists(layout.bytes(handle)))) await client.delete(layout.mark(session, handle))
       })
     },
 
-    async release(tenant, session) {
-      const { objects } = await client.list(layoutOf(tenant).marksOf(session))
+    async release(session) {
+      const { objects } = await client.list(layout.marksOf(session))
       await inParallel(objects, ({ key }) => client.delete(key))
     },
 
-    async prune(tenant, rule) {
-      const layout = layoutOf(tenant)
-      const [before, about] = [await lookAround(layout), await client.list(layout.allAbout)]
+    async prune(rule, now) {
+      const [before, about] = [await lookAround(), await client.list(layout.allAbout)]
       const youngest = new Map<string, number>()
       for (const { handle, at } of before.touches.map(touchOf))
         youngest.set(handle, Math.max(at, youngest.get(handle) ?? 0))
@@ -259,36 +203,29 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
         usedAt: youngest.get(lastPart(key)) ?? 0,
         referenced: before.marked.has(lastPart(key)),
       }))
-      const expired = expiredArtifacts(candidates, rule, clock.now())
+      const expired = expiredArtifacts(candidates, rule, now)
       const described = new Set(candidates.map(({ handle }) => handle))
-      const lost = [...youngest].filter(([handle, at]) => !described.has(handle) && clock.now() - at > LOST_MS)
+      const lost = [...youngest].filter(([handle, at]) => !described.has(handle) && now - at > LOST_MS)
       const doomed = [...expired, ...lost.map(([handle]) => handle)]
       const gone = new Set<string>()
       // In slices: a doom counts for a minute only, and a slice must be through well before that.
       for (let i = 0; i < doomed.length; i += DOOMS_AT_ONCE) {
-        for (const handle of await eraseUnwanted(layout, doomed.slice(i, i + DOOMS_AT_ONCE), before.touches))
-          gone.add(handle)
+        for (const handle of await eraseUnwanted(doomed.slice(i, i + DOOMS_AT_ONCE), before.touches)) gone.add(handle)
       }
       return expired.filter((handle) => gone.has(handle))
     },
 
-    async remove(tenant, handle) {
-      const layout = layoutOf(tenant)
-      if (!isHandle(handle) || (await fetchStat(tenant, handle)) === undefined) return false
-      await erase(layout, handle)
+    async remove(handle) {
+      if ((await fetchStat(handle)) === undefined) return false
+      await erase(handle)
       const [touches, marks] = await Promise.all([client.list(layout.touches(handle)), client.list(layout.allMarks)])
       const mine = marks.objects.filter(({ key }) => lastPart(key) === handle)
       await inParallel([...touches.objects, ...mine], ({ key }) => client.delete(key))
       return true
     },
-
-    async close() {
-      closed = true
-      known.clear()
-    },
   }
 
-  async function lookAround(layout: TenantLayout) {
+  async function lookAround() {
     const [touches, marks] = await Promise.all([client.list(layout.allTouches), client.list(layout.allMarks)])
     return {
       touches: touches.objects.map(({ key }) => key),
@@ -297,23 +234,19 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
   }
 
   /** The pruner's side of the agreement: announce, look again, and delete only what was not asked for meanwhile. */
-  async function eraseUnwanted(
-    layout: TenantLayout,
-    doomed: readonly Handle[],
-    seenTouches: readonly string[],
-  ): Promise<Handle[]> {
+  async function eraseUnwanted(doomed: readonly Handle[], seenTouches: readonly string[]): Promise<Handle[]> {
     const deadline = performance.now() + DOOM_MS / 2
     const dooms = doomed.map((handle) => layout.doom(handle, `${who}${serial++}`))
     try {
-      await inParallel(dooms, (key) => client.put(key, empty))
-      const after = await lookAround(layout)
+      await inParallel(dooms, (key) => client.put(key, EMPTY))
+      const after = await lookAround()
       const seen = new Set(seenTouches)
       const wanted = new Set(after.touches.filter((key) => !seen.has(key)).map((key) => touchOf(key).handle))
       const gone: Handle[] = []
       await inParallel(doomed, async (handle) => {
         // Too late to be sure that writers still wait; the next prune takes the rest.
         if (after.marked.has(handle) || wanted.has(handle) || performance.now() > deadline) return
-        await erase(layout, handle)
+        await erase(handle)
         gone.push(handle)
       })
       const going = new Set<string>(gone)
@@ -328,7 +261,7 @@ export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
   }
 
   /** Bytes first: should this stop half-way, nothing that was to go can still be read, and a later put heals it. */
-  async function erase(layout: TenantLayout, handle: Handle): Promise<void> {
+  async function erase(handle: Handle): Promise<void> {
     await client.delete(layout.bytes(handle))
     await client.delete(layout.about(handle))
   }

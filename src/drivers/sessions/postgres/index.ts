@@ -31,7 +31,6 @@ const dialectOf = ({ name }: Seal): Dialect => ({
   lock: (name) => ask('SELECT pg_advisory_xact_lock(hashtextextended(?, 0))', name),
   hasBatches: true,
   firstEdits: 'edit_firsts',
-  derived: ['edit_firsts', 'words'],
   words: { from: 'words w', record: 'w.record', match: 'w.words @@ CAST(? AS tsquery)', and: ' & ' },
   quote: "'",
   *addWords({ record, session }, words) {
@@ -64,17 +63,10 @@ const dialectOf = ({ name }: Seal): Dialect => ({
   },
 })
 
-const statements = new Map<string, string>()
-
 /** The text with numbered values, as Postgres wants them. */
 function numbered(sql: string): string {
-  let text = statements.get(sql)
-  if (text === undefined) {
-    let count = 0
-    text = sql.replaceAll('?', () => `$${++count}`)
-    statements.set(sql, text)
-  }
-  return text
+  let count = 0
+  return sql.replaceAll('?', () => `$${++count}`)
 }
 
 /**

@@ -71,8 +71,6 @@ export interface Dialect {
   readonly hasBatches: boolean
   /** The table that says which edit of a key was first. */
   readonly firstEdits: 'edits' | 'edit_firsts'
-  /** Tables that are derived from records, beside the lookups. */
-  readonly derived: readonly string[]
   /** How search words are matched: rows, the column with their record, the condition, and how words are written. */
   readonly words: { readonly from: string; readonly record: string; readonly match: string; readonly and: string }
   readonly quote: string

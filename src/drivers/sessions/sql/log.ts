@@ -216,73 +216,40 @@ export function* remove({ dialect }: Context, id: number): Job<void> {
   yield* ask('DELETE FROM records WHERE session = ?', id)
 }
 
-/** A session as its head describes it. */
-interface CheckedHead {
-  readonly id: number
-  readonly tenant: string
-  readonly session: string
-  readonly version: number
-  readonly bytes: number
-}
-
-/** Reads every record once and compares the lookups with the logs. */
+/** Reads every record once. */
 export function* check(context: Context): Job<StoreProblem[]> {
-  const { text: column, derived } = context.dialect
+  const { text: column } = context.dialect
   const problems: StoreProblem[] = []
   const heads = yield* ask(
-    `SELECT s.id, ${column('s.name')} AS name, s.version, s.bytes, ${column('t.name')} AS tenant
+    `SELECT s.id, ${column('s.name')} AS name, s.version, ${column('t.name')} AS tenant
      FROM sessions s JOIN tenants t ON t.id = s.tenant ORDER BY s.id`,
   )
   for (const row of heads) {
-    const [id, version, bytes] = [int(row, 'id'), int(row, 'version'), int(row, 'bytes')]
-    const head = { id, version, bytes, tenant: text(row, 'tenant'), session: text(row, 'name') }
-    problems.push(...(yield* checkLog(context, head)))
+    const head = { id: int(row, 'id'), version: int(row, 'version') }
+    problems.push(...(yield* checkLog(context, text(row, 'tenant'), text(row, 'name'), head)))
   }
-  for (const table of [...ALL_LOOKUPS.map((one) => one.table), ...derived]) {
-    const orphans = yield* ask(
-      `SELECT i.record FROM ${table} i LEFT JOIN records r ON r.id = i.record AND r.session = i.session
-       WHERE r.id IS NULL LIMIT 100`,
-    )
-    for (const row of orphans) {
-      const message = `The lookup of ${table} points at record ${int(row, 'record')}, which is not there.`
-      problems.push({ kind: 'index', message })
-    }
-  }
-  const homeless = yield* ask(
-    'SELECT r.id FROM records r LEFT JOIN sessions s ON s.id = r.session WHERE s.id IS NULL LIMIT 100',
-  )
-  for (const row of homeless)
-    problems.push({ kind: 'index', message: `Record ${int(row, 'id')} belongs to no session.` })
   return problems
 }
 
 /** Walks one log in the order of its versions and compares it with its head. */
-function* checkLog(context: Context, head: CheckedHead): Job<StoreProblem[]> {
-  const { tenant, session } = head
+function* checkLog(context: Context, tenant: string, session: string, head: SessionHead): Job<StoreProblem[]> {
   const { dialect, seal } = context
   const problems: StoreProblem[] = []
   const say = (kind: StoreProblem['kind'], version: number, message: string): void =>
     void problems.push({ kind, tenant, session, version, message })
-  let [expected, bytes] = [1, 0]
+  let expected = 1
   for (;;) {
     const rows = yield* ask(
-      `SELECT r.id, ${dialect.size('r.body')} AS size, ${recordColumns(context)} FROM records r
-       WHERE session = ? AND version >= ? ORDER BY version LIMIT ${PAGE}`,
+      `SELECT ${recordColumns(context)} FROM records r WHERE session = ? AND version >= ? ORDER BY version LIMIT ${PAGE}`,
       head.id,
       expected,
     )
-    const indexed = yield* lookupsOf(context, head.id, rows)
     for (const row of rows) {
       const version = int(row, 'version')
       if (version > expected) say('gap', expected, `Versions ${expected} to ${version - 1} are missing.`)
       expected = version + 1
-      bytes += int(row, 'size')
       try {
-        const record = fromStored(seal, tenant, dialect.fromColumn(row['body']), text(row, 'sum'))
-        const found = lookupOf(record)
-        if (found === undefined) continue
-        if (!indexed.has(`${found.table} ${int(row, 'id')} ${seal.blind(tenant, found.keys(record)[0]!)}`))
-          say('index', version, `The record is not in the lookup of ${found.table}.`)
+        fromStored(seal, tenant, dialect.fromColumn(row['body']), text(row, 'sum'))
       } catch (error) {
         say('unreadable', version, error instanceof Error ? error.message : String(error))
       }
@@ -291,22 +258,5 @@ function* checkLog(context: Context, head: CheckedHead): Job<StoreProblem[]> {
   }
   if (expected - 1 !== head.version)
     say('gap', expected, `The log ends at ${expected - 1}; its head says ${head.version}.`)
-  if (bytes !== head.bytes) say('index', head.version, `The log has ${bytes} bytes; its head says ${head.bytes}.`)
   return problems
-}
-
-/** What the lookups hold about a page of records: one query per table instead of one per record. */
-function* lookupsOf({ dialect }: Context, session: number, rows: readonly Row[]): Job<ReadonlySet<string>> {
-  const ids = rows.map((row) => int(row, 'id'))
-  const found = new Set<string>()
-  for (const { table, columns } of ALL_LOOKUPS) {
-    const entries = yield* ask(
-      `SELECT record, ${dialect.text(columns[0]!)} AS key FROM ${table} WHERE session = ? AND record BETWEEN ? AND ?`,
-      session,
-      Math.min(...ids, Number.MAX_SAFE_INTEGER),
-      Math.max(...ids, 0),
-    )
-    for (const entry of entries) found.add(`${table} ${int(entry, 'record')} ${text(entry, 'key')}`)
-  }
-  return found
 }

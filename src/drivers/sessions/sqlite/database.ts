@@ -150,13 +150,7 @@ const SYSTEM: Readonly<Record<string, readonly string[]>> = {
 
 const saidBy = (error: unknown) => Object.values(CODES).find(([code]) => code === primaryCode(error))
 
-const reasonOf = (error: unknown): string | undefined => saidBy(error)?.[1]
-
-export const isBusy = (error: unknown): boolean => reasonOf(error) === 'busy'
-
-/** These end the transaction as a whole, so every write in it failed. */
-export const endsTransaction = (error: unknown): boolean =>
-  ['busy', 'read-only', 'io', 'corrupt', 'disk-full'].includes(reasonOf(error) ?? '')
+export const isBusy = (error: unknown): boolean => saidBy(error)?.[1] === 'busy'
 
 /** A typed error for what the engine or the file system reported; errors of ours pass as they are. */
 export function engineError(error: unknown, path: string): unknown {

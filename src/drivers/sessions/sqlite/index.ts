@@ -38,7 +38,6 @@ const SQLITE: Dialect = {
   },
   hasBatches: false,
   firstEdits: 'edits',
-  derived: [],
   words: { from: 'words', record: 'words.rowid', match: 'words MATCH ?', and: ' AND ' },
   quote: '"',
   removeDerived: (session) =>

@@ -1,1 +1,0 @@
-export { createTokenizers, type Tokenizers } from './tokenizers.ts'
