@@ -329,7 +329,7 @@ export const LIBRARY = {
   clock: inCode(driver<Clock>('a clock with now()', 'now')),
   onEvent: inCode(code<EventSink>()),
   /**
-   * Spans for the OpenTelemetry SDK that the program has registered; without one nothing is loaded. False: never.
+   * Spans and metrics for the OpenTelemetry SDK that the program has registered; without one nothing is loaded. False: never.
    * @default true
    */
   telemetry: inCode(on()),

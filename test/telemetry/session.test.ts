@@ -1,4 +1,10 @@
-import { SpanStatusCode, trace } from '@opentelemetry/api'
+import { metrics, SpanStatusCode, trace } from '@opentelemetry/api'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
@@ -11,6 +17,9 @@ const WINDOW = 16_000
 const STEPS = 30
 
 const exporter = new InMemorySpanExporter()
+const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 3_600_000 })
+const meterProvider = new MeterProvider({ readers: [reader] })
 
 /** An agent with long tool results against the referee: everything that telemetry tells of happens in it. */
 async function run(telemetry: boolean) {
@@ -60,13 +69,18 @@ async function run(telemetry: boolean) {
 
 beforeAll(() => {
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+  metrics.setGlobalMeterProvider(meterProvider)
 })
-afterAll(() => trace.disable())
+afterAll(async () => {
+  trace.disable()
+  metrics.disable()
+  await meterProvider.shutdown()
+})
 
 const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0)
 
 describe('a session as an OpenTelemetry SDK received it', () => {
-  it('equals the ledger to the token and the cent, in its spans', async () => {
+  it('equals the ledger to the token and the cent, in spans and in metrics', async () => {
     exporter.reset()
     const { events, ledger, calls } = await run(true)
     const spans = exporter.getFinishedSpans()
@@ -115,6 +129,25 @@ describe('a session as an OpenTelemetry SDK received it', () => {
       })
     // What was sent stays in the request.
     expect(JSON.stringify(spans.map(({ attributes, events: inside }) => [attributes, inside]))).not.toContain('order=')
+
+    const points = await collected()
+    const total = (name: string, kind?: string): number =>
+      sum(
+        points(name)
+          .filter(({ attributes }) => kind === undefined || attributes['plimsoll.token.kind'] === kind)
+          .map(({ value }) => value as number),
+      )
+    for (const kind of ['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const)
+      expect([kind, total('plimsoll.tokens', kind)]).toEqual([kind, ledger.usage[kind]])
+    expect(total('plimsoll.cost')).toBeCloseTo(ledger.costUsd, 10)
+    expect(total('plimsoll.saved_tokens')).toBe(sum(of('plimsoll.saved_tokens')))
+    expect(total('plimsoll.net')).toBeCloseTo(sum(of('plimsoll.net_usd')), 10)
+    expect(total('plimsoll.compactions')).toBe(declared.length)
+    const counted = points('gen_ai.client.token.usage').map(({ value }) => value as { count: number; sum: number })
+    expect(sum(counted.map(({ count }) => count))).toBe(2 * ledger.calls)
+    expect(sum(counted.map((each) => each.sum))).toBe(ledger.usage.input + ledger.usage.output)
+    const durations = points('gen_ai.client.operation.duration').map(({ value }) => value as { count: number })
+    expect(sum(durations.map(({ count }) => count))).toBe(ledger.calls)
   })
 
   it('is nothing when telemetry is off', async () => {
@@ -182,4 +215,24 @@ describe('a call without an answer', () => {
       { ...notSent, failed: 'not sent: fixed-overhead', verdict: undefined, type: 'fixed-overhead' },
     ])
   })
+
+  it('is counted, apart from those that cost something', async () => {
+    const before = (await collected())('plimsoll.calls_refused').map(({ value }) => value as number)
+    await spansOf({}, { fault: { kind: 'server-error', status: 500 } })
+    const points = (await collected())('plimsoll.calls_refused')
+    expect(sum(points.map(({ value }) => value as number))).toBe(sum(before) + 1)
+    expect(points.map(({ attributes }) => attributes['error.type'])).toContain('500')
+  })
 })
+
+async function collected() {
+  metricExporter.reset()
+  await reader.forceFlush()
+  const found = metricExporter
+    .getMetrics()
+    .at(-1)!
+    .scopeMetrics.filter(({ scope }) => scope.name === 'plimsoll')
+    .flatMap((scope) => scope.metrics)
+  return (name: string) =>
+    found.filter(({ descriptor }) => descriptor.name === name).flatMap(({ dataPoints }) => [...dataPoints])
+}

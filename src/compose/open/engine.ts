@@ -48,9 +48,15 @@ export function openEngine(
   tokenizers: OpenTokenizers,
 ): OpenEngine {
   const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
-  // Lets an OpenTelemetry SDK of the program have a span of every call.
+  // Lets an OpenTelemetry SDK of the program have spans and metrics of every call.
   if (options.telemetry !== false)
-    foundation.on(openTelemetry({ version: packageVersion, providerOf: providerOfFormat }))
+    foundation.on(
+      openTelemetry({
+        version: packageVersion,
+        priceOf: (model) => models.catalogue().resolve(model).info.price,
+        providerOf: providerOfFormat,
+      }),
+    )
   const background = backgroundWork()
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })

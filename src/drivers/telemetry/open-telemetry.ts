@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module'
-import type { Attributes, Tracer } from '@opentelemetry/api'
+import type { Attributes, Meter, Tracer } from '@opentelemetry/api'
 import type { EventOf, EventSink } from '../../core/events.ts'
+import type { PriceModel } from '../../core/price.ts'
+import { type ManagedCall, unmanagedCost } from '../../meter/index.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
 
@@ -18,21 +20,35 @@ interface EndedCall {
   readonly recovered: boolean
   /** Tokens that the request had less than what the client sent. */
   readonly savedTokens: number
+  /** What the call would have cost without us, less its cost; a summary only costs. Absent where no price is known. */
+  readonly netUsd?: number
 }
 
 /** What is known of an agent between its calls. */
 interface AgentState {
   compaction?: EventOf<'epoch-declared'>
   recovered?: boolean
+  last?: ManagedCall
 }
 
 /** Turns that are open at once, and agents whose last call is remembered; more than any process has. */
 const MOST_KEPT = 10_000
 
 /** Puts the events of each call together. */
-function endedCalls(onEnd: (call: EndedCall) => void): EventSink {
+function endedCalls(priceOf: (model: string) => PriceModel | undefined, onEnd: (call: EndedCall) => void): EventSink {
   const agents = new BoundedMap<string, AgentState>(MOST_KEPT)
   const turns = new BoundedMap<string, Pick<EndedCall, 'prepared' | 'compaction'>>(MOST_KEPT)
+
+  function netOf(event: EventOf<'usage-recorded'>, agent: AgentState, savedTokens: number): number | undefined {
+    const { usage, costUsd, model, purpose, at } = event
+    const price = priceOf(model)
+    if (costUsd === undefined || price === undefined) return undefined
+    if (purpose !== 'turn') return -costUsd
+    const call: ManagedCall = { at, prompt: usage.input, original: usage.input + savedTokens, usage, costUsd }
+    const unmanaged = unmanagedCost(call, agent.last, price)
+    agent.last = call
+    return unmanaged - costUsd
+  }
 
   return (event) => {
     const { tenant, session } = event
@@ -53,9 +69,78 @@ function endedCalls(onEnd: (call: EndedCall) => void): EventSink {
       const savedTokens = Math.max(0, saved)
       const recovered = agent.recovered === true && event.purpose === 'turn' && isAnswered
       if (recovered) agent.recovered = false
-      onEnd({ event, prepared, compaction, recovered, savedTokens })
+      const netUsd = event.type === 'usage-recorded' ? netOf(event, agent, savedTokens) : undefined
+      onEnd({ event, prepared, compaction, recovered, savedTokens, netUsd })
     }
   }
+}
+
+const KINDS = ['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning'] as const
+
+/** The numbers of `/metrics` and of the spans, for an SDK to collect. Attributes are few and never name sessions or tenants. */
+function callMetrics(meter: Meter, providerOf: ProviderOf) {
+  const usage = meter.createHistogram('gen_ai.client.token.usage', {
+    description: 'Tokens of a call as the provider counted them.',
+    unit: '{token}',
+  })
+  const duration = meter.createHistogram('gen_ai.client.operation.duration', {
+    description: 'From the request that was ready to the end of its answer.',
+    unit: 's',
+  })
+  const counter = (name: string, description: string, unit: string) => meter.createCounter(name, { description, unit })
+  const tokens = counter('plimsoll.tokens', 'Tokens as the providers counted them, by kind.', '{token}')
+  const cost = counter('plimsoll.cost', 'Cost of all calls with a known price.', 'USD')
+  const saved = counter('plimsoll.saved_tokens', 'Tokens that requests had less than what clients sent.', '{token}')
+  const net = meter.createUpDownCounter('plimsoll.net', {
+    description: 'What calls would have cost without compaction, less what they cost.',
+    unit: 'USD',
+  })
+  const refusals = counter('plimsoll.calls_refused', 'Calls without an answer: refused, failed or not sent.', '{call}')
+  const missing = counter('plimsoll.usage_missing', 'Answers without usage.', '{call}')
+  const load = meter.createHistogram('plimsoll.load_ratio', {
+    description: 'Load of a request as a share of its limit.',
+    unit: '1',
+    advice: { explicitBucketBoundaries: [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1] },
+  })
+  const compactions = counter('plimsoll.compactions', 'Compactions, by whether they were forced.', '{compaction}')
+  const removed = counter('plimsoll.compaction.tokens', 'Tokens that compactions took out of prompts.', '{token}')
+  const offloaded = counter('plimsoll.offloaded', 'Results shown as preview and handle.', '{result}')
+  const hidden = counter('plimsoll.offloaded.bytes', 'Bytes of those results that were not shown.', 'By')
+  const overflows = counter(
+    'plimsoll.overflows_recovered',
+    'Overflows that were recovered without an error for the client.',
+    '{overflow}',
+  )
+
+  const onCall = ({ event, prepared, savedTokens, netUsd }: EndedCall): void => {
+    const about = withoutUndefined({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': event.model,
+      'gen_ai.provider.name': prepared && providerOf(prepared.format),
+    })
+    const failed = event.type === 'call-refused' ? { 'error.type': errorType(event) } : {}
+    if (event.durationMs !== undefined) duration.record(event.durationMs / 1000, { ...about, ...failed })
+    if (event.type === 'call-refused') return refusals.add(1, { ...about, ...failed, 'plimsoll.refused_by': event.by })
+    if (savedTokens > 0) saved.add(savedTokens, about)
+    if (netUsd !== undefined) net.add(netUsd, about)
+    if (event.type === 'usage-missing') return missing.add(1, about)
+    usage.record(event.usage.input, { ...about, 'gen_ai.token.type': 'input' })
+    usage.record(event.usage.output, { ...about, 'gen_ai.token.type': 'output' })
+    for (const kind of KINDS) tokens.add(event.usage[kind], { ...about, 'plimsoll.token.kind': kind })
+    cost.add(event.costUsd ?? 0, about)
+  }
+
+  const onEvent: EventSink = (event) => {
+    if (event.type === 'request-prepared') load.record(event.load / Math.max(1, event.limit))
+    else if (event.type === 'epoch-declared') {
+      compactions.add(1, { 'plimsoll.forced': event.forced })
+      removed.add(Math.max(0, Math.round(event.before - event.after)))
+    } else if (event.type === 'item-offloaded') {
+      offloaded.add(1)
+      hidden.add(Math.max(0, event.originalBytes - event.shownBytes))
+    } else if (event.type === 'overflow-recovered') overflows.add(1)
+  }
+  return { onCall, onEvent }
 }
 
 /**
@@ -127,7 +212,7 @@ function answerOf(event: EndedCall['event']): Attributes {
 
 /** Names and numbers, never content. */
 function attributesOf(call: EndedCall, providerOf: ProviderOf): Attributes {
-  const { event, prepared, compaction, recovered, savedTokens } = call
+  const { event, prepared, compaction, recovered, savedTokens, netUsd } = call
   return withoutUndefined({
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': prepared && providerOf(prepared.format),
@@ -145,10 +230,12 @@ function attributesOf(call: EndedCall, providerOf: ProviderOf): Attributes {
     'plimsoll.compaction': compaction?.epoch,
     'plimsoll.overflow_recovered': recovered ? true : undefined,
     'plimsoll.saved_tokens': savedTokens,
+    'plimsoll.net_usd': netUsd,
   })
 }
 
 export interface TelemetryOptions {
+  readonly priceOf: (model: string) => PriceModel | undefined
   readonly providerOf: ProviderOf
   readonly version: () => string
   /** @default the installed package */
@@ -159,21 +246,33 @@ export interface TelemetryOptions {
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
 /**
- * Spans of model calls for whatever OpenTelemetry SDK the program has registered. Made of events like everything else that counts. Until
- * there is an SDK nothing is loaded, and an event costs one look.
+ * Spans and metrics of model calls for whatever OpenTelemetry SDK the program has registered. Made of events like everything else that
+ * counts. Until there is an SDK nothing is loaded, and an event costs one look.
  */
-export function openTelemetry({ load = installed, version, providerOf }: TelemetryOptions): EventSink {
-  let sink: EventSink | undefined
+export function openTelemetry(options: TelemetryOptions): EventSink {
+  let sinks: readonly EventSink[] | undefined
   return (event) => {
-    if (sink === undefined) {
+    if (sinks === undefined) {
       if (!(REGISTERED in globalThis)) return
       // Whatever goes wrong here is told once.
-      sink = () => undefined
-      const api = load()
-      sink = endedCalls(callSpans(api, api.trace.getTracer('plimsoll', version()), providerOf))
+      sinks = []
+      sinks = connect(options)
     }
-    sink(event)
+    for (const sink of sinks) sink(event)
   }
+}
+
+function connect({ load = installed, version, priceOf, providerOf }: TelemetryOptions): readonly EventSink[] {
+  const api = load()
+  const tracer: Tracer = api.trace.getTracer('plimsoll', version())
+  const meter: Meter = api.metrics.getMeter('plimsoll', version())
+  const spans = callSpans(api, tracer, providerOf)
+  const { onCall, onEvent } = callMetrics(meter, providerOf)
+  const calls = endedCalls(priceOf, (call) => {
+    spans(call)
+    onCall(call)
+  })
+  return [calls, onEvent]
 }
 
 const installed = (): OpenTelemetryApi => createRequire(import.meta.url)('@opentelemetry/api') as OpenTelemetryApi
