@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { Attributes, Meter, Tracer } from '@opentelemetry/api'
 import type { EventOf, EventSink } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
-import { type ManagedCall, unmanagedCost } from '../../meter/index.ts'
+import { type ManagedCall, unmanagedCost } from '../../meter/ledger/ledger.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
 

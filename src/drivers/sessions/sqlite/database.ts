@@ -152,6 +152,10 @@ const saidBy = (error: unknown) => Object.values(CODES).find(([code]) => code ==
 
 export const isBusy = (error: unknown): boolean => saidBy(error)?.[1] === 'busy'
 
+/** These end the transaction as a whole, so every write in it failed. */
+export const endsTransaction = (error: unknown): boolean =>
+  ['busy', 'read-only', 'io', 'corrupt', 'disk-full'].includes(saidBy(error)?.[1] ?? '')
+
 /** A typed error for what the engine or the file system reported; errors of ours pass as they are. */
 export function engineError(error: unknown, path: string): unknown {
   if (isPlimsollError(error)) return error

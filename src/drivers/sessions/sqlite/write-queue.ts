@@ -1,39 +1,73 @@
 import { open as openFile, type FileHandle } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
-import { mutex } from '../../../util/mutex.ts'
-import { yieldNow } from '../../../util/yield-now.ts'
-import { engineError, isBusy, type SqliteDatabase } from './database.ts'
+import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
+import { endsTransaction, engineError, isBusy, type SqliteDatabase } from './database.ts'
 
-/** Many writes that wait must not keep requests from their turn for longer than this. */
+interface Job {
+  readonly isFlushed: boolean
+  run(db: SqliteDatabase): unknown
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/** What became of a job, to be told once it is committed. */
+interface Outcome {
+  readonly job: Job
+  tell(): void
+}
+
+/** A transaction holds the lock of the whole file, and no request of this process gets its turn: what is left goes into the next one. */
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
 /** One flush for all that was committed meanwhile without waiting for the disk. */
 const SOON_MS = 50
 
-/** Writes of this process, one after the other, each in a transaction. One flush to the disk serves all that wait for it. */
+/** Writes of one turn of the event loop share a transaction; each has its own savepoint, and one that fails takes nothing else along. */
 export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lockTimeoutMs: number) {
-  const inTurn = mutex()
-  const pause = yieldNow(SLICE_MS)
+  const waiting: Job[] = []
   const log = logFile(path)
+  let running: Promise<void> | undefined
   let soon: NodeJS.Timeout | undefined
   /** Something acknowledged is not on disk yet. */
   let isOwed = false
 
-  async function commit<T>(run: (db: SqliteDatabase) => T): Promise<T> {
-    await pause()
+  async function drain(): Promise<void> {
+    while (waiting.length > 0) {
+      await nextTick()
+      const batch = waiting.splice(0)
+      try {
+        const outcomes = await commit(batch)
+        waiting.unshift(...batch.slice(outcomes.length))
+        acknowledge(outcomes)
+      } catch (error) {
+        for (const job of batch) job.reject(engineError(error, path))
+      }
+    }
+    running = undefined
+  }
+
+  async function commit(batch: readonly Job[]): Promise<readonly Outcome[]> {
     const deadline = performance.now() + lockTimeoutMs
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {
-        const value = transact(await open(), run)
-        isOwed = true
-        return value
+        return transact(await open(), batch, path)
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
       }
       // Another process writes. Jitter keeps those that failed together from trying together.
       await delay(wait * (0.5 + Math.random()))
     }
+  }
+
+  function acknowledge(outcomes: readonly Outcome[]): void {
+    isOwed = true
+    const patient = outcomes.filter(({ job }) => job.isFlushed)
+    for (const outcome of outcomes) if (!outcome.job.isFlushed) outcome.tell()
+    if (patient.length === 0) return void (soon ??= setTimeout(() => flush().catch(warn), SOON_MS))
+    flush().then(
+      () => patient.forEach(({ tell }) => tell()),
+      (error: unknown) => patient.forEach(({ job }) => job.reject(engineError(error, path))),
+    )
   }
 
   /** Everything that was committed before. */
@@ -45,7 +79,7 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
       await log.flushed()
     } catch (error) {
       isOwed = true
-      throw engineError(error, path)
+      throw error
     }
   }
 
@@ -54,24 +88,20 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
      * Runs `job` in a transaction, which may take it back and run it again. Resolves after the commit: when it is on disk, or with
      * `flushed: false` at once, and it is on disk a moment later.
      */
-    async write<T>(
-      run: (db: SqliteDatabase) => T,
-      { flushed = true }: { readonly flushed?: boolean } = {},
-    ): Promise<T> {
-      const value = await inTurn(() => commit(run)).catch((error: unknown) => {
-        throw engineError(error, path)
-      })
-      if (flushed) await flush()
-      else soon ??= setTimeout(() => flush().catch(warn), SOON_MS)
-      return value
-    },
+    write: <T>(run: (db: SqliteDatabase) => T, { flushed = true }: { readonly flushed?: boolean } = {}): Promise<T> =>
+      new Promise((resolve, reject) => {
+        waiting.push({ run, isFlushed: flushed, resolve: resolve as (value: unknown) => void, reject })
+        running ??= drain()
+      }),
     /** Resolves when every write is on disk. Rejects when an acknowledged one cannot be put there. */
     async close(): Promise<void> {
-      await inTurn(async () => undefined)
+      await running
       try {
         // One that is under way may fail, and then something is owed again.
         await log.settled()
         if (isOwed) await flush()
+      } catch (error) {
+        throw engineError(error, path)
       } finally {
         clearTimeout(soon)
         await log.close()
@@ -80,16 +110,35 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   }
 }
 
-/** No await in here: reads of this process must not see half of it. */
-function transact<T>(db: SqliteDatabase, run: (db: SqliteDatabase) => T): T {
+/** As many jobs as there is time for. No await in here: reads of this process must not see half of it. */
+function transact(db: SqliteDatabase, batch: readonly Job[], path: string): readonly Outcome[] {
   db.exec('BEGIN IMMEDIATE')
   try {
-    const value = run(db)
+    const until = performance.now() + SLICE_MS
+    const outcomes: Outcome[] = []
+    for (const job of batch) {
+      if (outcomes.length > 0 && performance.now() > until) break
+      outcomes.push({ job, tell: attempt(db, job, path) })
+    }
     db.exec('COMMIT')
-    return value
+    return outcomes
   } catch (error) {
     rollback(db)
     throw error
+  }
+}
+
+function attempt(db: SqliteDatabase, job: Job, path: string): () => void {
+  db.exec('SAVEPOINT job')
+  try {
+    const value = job.run(db)
+    db.exec('RELEASE job')
+    return () => job.resolve(value)
+  } catch (error) {
+    if (endsTransaction(error)) throw error
+    db.exec('ROLLBACK TO job')
+    db.exec('RELEASE job')
+    return () => job.reject(engineError(error, path))
   }
 }
 
