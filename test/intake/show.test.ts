@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
 import { handlesIn } from '../../src/core/handles.ts'
-import { createToolRegistry, foldMathematical, show } from '../../src/engine/intake/index.ts'
+import { createToolRegistry, show } from '../../src/engine/intake/index.ts'
 import { countTokens, HANDLE, options, OTHER_HANDLE } from './helpers.ts'
 
 const records = (count: number): string =>
@@ -364,12 +364,6 @@ describe('characters', () => {
     expect(show('a\ud83d b', options(20)).text).toBe('a\ufffd b')
     const escaped = `{"a":"${'\\ud83d '.repeat(3_000)}"}`
     expect(/\\ud83d/i.test(show(escaped, options(100)).text)).toBe(false)
-  })
-})
-
-describe('mathematical letters', () => {
-  it('can be folded to plain ones', () => {
-    expect(foldMathematical('𝐇𝐞𝐥𝐥𝐨 𝟙𝟚 wörld')).toBe('Hello 12 wörld')
   })
 })
 
