@@ -11,7 +11,7 @@ import { byName } from '../formats/registry.ts'
 import { withPathModel, type HeaderReader } from '../formats/endpoints.ts'
 import { indexJson, member } from '../formats/json/json-index.ts'
 import type { SendToModel } from '../ports/model-call.ts'
-import { decodeBody, isEncoded, readableEncodings } from './http/encoding.ts'
+import { isEncoded } from './http/encoding.ts'
 import type { GatewayDeps, OpenedRequest } from './open.ts'
 import { observeResponse, refusalInside } from './read-answer.ts'
 import type { Outbound, Upstream, UpstreamAnswer } from './types.ts'
@@ -179,10 +179,7 @@ async function send(
       return { attempt, answer, refusal, recovered: false }
     }
     const errorBody = await answer.body.whole(MAX_ERROR_BYTES)
-    const packed = errorBody ?? new Uint8Array()
-    const encoding = answer.header('content-encoding')
-    const plain = await decodeBody(packed, encoding, MAX_ERROR_BYTES * 8).catch(() => packed)
-    const body = Buffer.from(plain).toString('utf8')
+    const body = Buffer.from(errorBody ?? []).toString('utf8')
     const refusal = classifyProviderError({ status: answer.status, body, request: prepared.text })
     return { attempt, answer, errorBody, refusal, recovered: false }
   } catch (error) {
@@ -281,12 +278,11 @@ function outboundOf(
   upstream: Upstream,
   prepared: Pick<ReadyRequest, 'text' | 'load' | 'splices' | 'headers'>,
 ): Outbound {
-  const { incoming, mode, hidden } = request
+  const { incoming, mode } = request
   const { model } = upstream
   const untouched = mode === 'observe' || (prepared.text === request.text && model === undefined)
-  // An answer that may have to be rewritten has to come plain.
-  const encodings = hidden === undefined ? readableEncodings(incoming.header('accept-encoding')) : 'identity'
-  const headers: Record<string, string | undefined> = { 'accept-encoding': encodings }
+  // Answers are read along and may have to be rewritten, so they come plain.
+  const headers: Record<string, string | undefined> = { 'accept-encoding': 'identity' }
   if (!untouched && isEncoded(incoming.header('content-encoding'))) headers['content-encoding'] = undefined
   if (mode === 'apply') Object.assign(headers, mergeHeaders(prepared.headers, incoming.header))
   return {
@@ -362,7 +358,7 @@ const sideRequest =
       throw new PlimsollError('upstream', `The provider answers ${answer.status} to a request for a summary.`)
     const observer = observeResponse(wire, answer)
     observer.chunk(bytes)
-    const response = await observer.end()
+    const response = observer.end()
     if (response === undefined)
       throw new PlimsollError('upstream', 'The answer to a request for a summary cannot be read.')
     return response

@@ -35,6 +35,8 @@ export interface HiddenNext {
 
 /** A request into which our tools may come, and what happens to its answers. */
 export interface HiddenSession {
+  /** Steps of before are in the request. */
+  readonly isRestored: boolean
   /** Told what the engine declared, before the request leaves. */
   declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
@@ -108,6 +110,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const taken: HiddenStep[] = []
   let transcript = restored
   const hidden: HiddenSession = {
+    isRestored: restored !== conversation,
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
       if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
@@ -213,63 +216,35 @@ export interface HiddenSteps {
   remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
 }
 
-const MAX_KNOWN = 2_000
-
-/**
- * Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. `isShared`: other processes serve
- * the same sessions at the same time.
- */
-export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, isShared: boolean): HiddenSteps {
-  /** Declarations on their way into the store. */
-  const declaring = new Map<string, Promise<unknown>>()
-  const known = new BoundedMap<string, HiddenAnswer>(MAX_KNOWN)
+/** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
   const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
   const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
   const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
   const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
-  const inMemory = ({ tenant }: StepOwner, key: string): string => `${tenant}\n${key}`
   return {
     async declared(owner, tools) {
-      const key = toolsKey(owner, tools)
-      await declaring.get(inMemory(owner, key))
-      const stored = await store.getValue(owner.tenant, key)
+      const stored = await store.getValue(owner.tenant, toolsKey(owner, tools))
       return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
     },
     async declare(owner, tools, declared) {
       const { tenant, session } = owner
-      const key = toolsKey(owner, tools)
-      const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable: 'soon', session })
-      // The next request may come to another process; and what came with an epoch is decided in another way without it.
-      if (isShared || declared.withEpoch === true) return void (await writing)
-      // A process that loses it, to a kill or a store that is away (which the record of the answer tells), decides the same again.
-      const name = inMemory(owner, key)
-      const done = writing
-        .catch(() => undefined)
-        .finally(() => {
-          if (declaring.get(name) === done) declaring.delete(name)
-        })
-      declaring.set(name, done)
+      const text = JSON.stringify(declared)
+      const writing = store.setValue(tenant, toolsKey(owner, tools), text, false, { durable: 'soon', session })
+      // What came with an epoch is decided in another way without it. Anything else a process that loses it decides the same again.
+      await (declared.withEpoch === true ? writing : writing.catch(() => undefined))
     },
     async chains(owner) {
       const stored = await store.getValue(owner.tenant, chainsKey(owner))
       return stored === undefined ? [] : (JSON.parse(stored) as { readonly chains: readonly string[] }).chains
     },
     async answer(owner, chain) {
-      const key = answerKey(owner, chain)
-      const found = known.get(inMemory(owner, key))
-      if (found !== undefined) return found
-      const text = await store.getValue(owner.tenant, key)
-      if (text === undefined) return undefined
-      const answer = JSON.parse(text) as HiddenAnswer
-      known.set(inMemory(owner, key), answer)
-      return answer
+      const text = await store.getValue(owner.tenant, answerKey(owner, chain))
+      return text === undefined ? undefined : (JSON.parse(text) as HiddenAnswer)
     },
     async remember(owner, chain, answer) {
-      const key = answerKey(owner, chain)
-      // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
       const { tenant, session } = owner
-      const stored = await store.setValue(tenant, key, JSON.stringify(answer), false, { session })
-      known.set(inMemory(owner, key), JSON.parse(stored) as HiddenAnswer)
+      await store.setValue(tenant, answerKey(owner, chain), JSON.stringify(answer), false, { session })
       const chains = [...new Set([...(await this.chains(owner)), chain])]
       await store.setValue(tenant, chainsKey(owner), JSON.stringify({ chains }), false, { session })
     },
