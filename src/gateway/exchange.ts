@@ -148,7 +148,7 @@ async function recorded(
   if (when === 'behind' && !deps.isShared) await nextRound()
   // Best effort: an answer that cannot be recorded is the client's all the same.
   try {
-    const answer = await read()
+    const answer = read()
     const turn = { turn: attempt.prepared.id, durable: 'soon' as const, answer }
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([request.session.record(turn), answered(deps, request, answer)])

@@ -108,7 +108,7 @@ export function plainAnswer(answer: UpstreamAnswer): UpstreamAnswer {
 }
 
 /** The same answer with another body, whose length and encoding are its own. */
-function withPieces(
+export function withPieces(
   { status, headers, body }: UpstreamAnswer,
   changes: Headers,
   pieces: AsyncIterable<Uint8Array>,
@@ -120,26 +120,6 @@ function withPieces(
     () => body.discard(),
   )
   return answerOf(status, { ...rest, ...changes }, own)
-}
-
-/** Rewrites an answer piece by piece. What it throws breaks the answer off. */
-export interface Rewrite {
-  readonly contentType: string
-  chunk(bytes: Uint8Array): Uint8Array
-  end(): Uint8Array
-}
-
-/** The same answer with its bytes rewritten on the way. */
-export function rewritten(answer: UpstreamAnswer, rewrite: Rewrite): UpstreamAnswer {
-  async function* pieces(): AsyncGenerator<Uint8Array> {
-    for await (const bytes of answer.body) {
-      const piece = rewrite.chunk(bytes)
-      if (piece.length > 0) yield piece
-    }
-    const last = rewrite.end()
-    if (last.length > 0) yield last
-  }
-  return withPieces(answer, { 'content-type': rewrite.contentType }, pieces())
 }
 
 /** Reads an answer while its bytes pass by. Never throws and never changes a byte. */

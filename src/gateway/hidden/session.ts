@@ -22,7 +22,7 @@ const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps
-  readonly reader: (codec: Codec, wire: HiddenWire) => StepReader
+  readonly reader: ReturnType<typeof stepReader>
   readonly tools: HiddenToolDeps
 }
 
@@ -205,44 +205,38 @@ interface HiddenAnswer {
   readonly sign: string
 }
 
-export interface HiddenSteps {
-  /** Undefined where nothing was decided yet. `tools` names the client's list. */
-  declared(owner: StepOwner, tools: string): Promise<Declared | undefined>
-  declare(owner: StepOwner, tools: string, declared: Declared): Promise<void>
-  /** Chain hashes of the visible requests in whose answers steps are hidden. */
-  chains(owner: StepOwner): Promise<readonly string[]>
-  answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined>
-  /** Durable when it resolves, since the client may come back at once. */
-  remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
-}
+export type HiddenSteps = ReturnType<typeof hiddenSteps>
 
 /** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
-export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>): HiddenSteps {
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>) {
   const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
   const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
   const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
   const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
   return {
-    async declared(owner, tools) {
+    /** Undefined where nothing was decided yet. `tools` names the client's list. */
+    async declared(owner: StepOwner, tools: string): Promise<Declared | undefined> {
       const stored = await store.getValue(owner.tenant, toolsKey(owner, tools))
       return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
     },
-    async declare(owner, tools, declared) {
+    async declare(owner: StepOwner, tools: string, declared: Declared): Promise<void> {
       const { tenant, session } = owner
       const text = JSON.stringify(declared)
       const writing = store.setValue(tenant, toolsKey(owner, tools), text, false, { durable: 'soon', session })
       // What came with an epoch is decided in another way without it. Anything else a process that loses it decides the same again.
       await (declared.withEpoch === true ? writing : writing.catch(() => undefined))
     },
-    async chains(owner) {
+    /** Chain hashes of the visible requests in whose answers steps are hidden. */
+    async chains(owner: StepOwner): Promise<readonly string[]> {
       const stored = await store.getValue(owner.tenant, chainsKey(owner))
       return stored === undefined ? [] : (JSON.parse(stored) as { readonly chains: readonly string[] }).chains
     },
-    async answer(owner, chain) {
+    async answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined> {
       const text = await store.getValue(owner.tenant, answerKey(owner, chain))
       return text === undefined ? undefined : (JSON.parse(text) as HiddenAnswer)
     },
-    async remember(owner, chain, answer) {
+    /** Durable when it resolves, since the client may come back at once. */
+    async remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void> {
       const { tenant, session } = owner
       await store.setValue(tenant, answerKey(owner, chain), JSON.stringify(answer), false, { session })
       const chains = [...new Set([...(await this.chains(owner)), chain])]
@@ -269,28 +263,23 @@ function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
   return answer
 }
 
-/** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
-export interface StepReader {
-  /** The step as the upstream got it; `id` tells it from others of the conversation. */
-  read(step: Pick<HiddenStep, 'parts' | 'results'>, id: string): readonly Item[]
-  /** An item with the rest of its text. */
-  rest(item: Item, text: string): Item
-}
-
 const MAX_CHARACTERS = 20_000_000
 
-export function stepReader(characters = MAX_CHARACTERS): (codec: Codec, wire: HiddenWire) => StepReader {
+/** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
+export function stepReader(characters = MAX_CHARACTERS) {
   const known = new BoundedMap<string, readonly Item[]>(characters)
   const rests = new WeakMap<Item, Item>()
-  return (codec, wire) => ({
-    read({ parts, results }, id) {
+  return (codec: Codec, wire: HiddenWire) => ({
+    /** The step as the upstream got it; `id` tells it from others of the conversation. */
+    read({ parts, results }: Pick<HiddenStep, 'parts' | 'results'>, id: string): readonly Item[] {
       const messages = wire.continuation(parts, results)
       const key = `${codec.format}\n${id}\n${JSON.stringify(messages)}`
       const items = known.get(key) ?? readMessages(codec, wire.list, messages, id)
       known.set(key, items, key.length)
       return items
     },
-    rest(item, text) {
+    /** An item with the rest of its text. */
+    rest(item: Item, text: string): Item {
       const found = rests.get(item)
       if (found?.text === text) return found
       const rest: Item = { ...item, text, edited: true }
@@ -299,6 +288,8 @@ export function stepReader(characters = MAX_CHARACTERS): (codec: Codec, wire: Hi
     },
   })
 }
+
+export type StepReader = ReturnType<ReturnType<typeof stepReader>>
 
 /** The client's answer at hand, from its first item on. */
 interface VisibleAnswer {

@@ -77,6 +77,32 @@ function testProfile(): LineProfile {
   }
 }
 
+function stackProfile(): LineProfile {
+  const isNew = novelty(2)
+  return {
+    ranking: 'exceptions',
+    tailShare: 0.4,
+    rank(line): Rank | undefined {
+      if (EXIT.test(line)) return 0
+      if (
+        /^(?:Caused by|Suppressed|Traceback|panic:|thread '|goroutine \d+ \[running|[\w.$]+(?:Error|Exception|Throwable)\b)|^\s*\[cause\]|^\w*Error: /.test(
+          line,
+        )
+      )
+        return isNew(line) ? 1 : undefined
+      // Frames in the program's own code say more than those of libraries.
+      if (/^\s+(?:at |File "|from )|^\t/.test(line)) {
+        return /node_modules|site-packages|\/usr\/lib|java\.|javax\.|sun\.|node:internal|\.cargo\/|\/go\/pkg\//.test(
+          line,
+        )
+          ? undefined
+          : 2
+      }
+      return TROUBLE.test(line) && isNew(line) ? 2 : undefined
+    },
+  }
+}
+
 const MAX_FILES = 200
 
 /** What changed by file, then the hunks in order. */
@@ -154,6 +180,8 @@ export function profileOf(kind: ContentKind, format?: string): LineProfile {
   switch (kind) {
     case 'test-output':
       return testProfile()
+    case 'stack-trace':
+      return stackProfile()
     case 'diff':
       return diffProfile()
     case 'code':
