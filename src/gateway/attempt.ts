@@ -13,8 +13,8 @@ import { indexJson, member } from '../formats/json/json-index.ts'
 import type { SendToModel } from '../ports/model-call.ts'
 import { isEncoded } from './http/encoding.ts'
 import type { GatewayDeps, OpenedRequest } from './open.ts'
-import { observeResponse, refusalInside } from './read-answer.ts'
-import type { Outbound, Upstream, UpstreamAnswer } from './types.ts'
+import { observeResponse, refusalInside, type UpstreamAnswer } from './read-answer.ts'
+import type { Outbound, Upstream } from './types.ts'
 import { isForeign, sendAcross } from './cross-wire.ts'
 
 /** A request that was made to fit one upstream. */
@@ -40,8 +40,15 @@ export async function fit(
   request: OpenedRequest,
   upstreams: readonly Upstream[],
 ): Promise<Attempt | undefined> {
+  const { route, conversation, owner, settings } = request
   const targets: Target[] = []
-  for (const upstream of upstreams) targets.push(await targetAt(deps, request, upstream))
+  for (const { endpoint, provider, model: own, window = settings.window } of upstreams) {
+    const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
+    const learned = await deps.learned.of({ tenant: owner.tenant, endpoint, model })
+    const target: Target = { model, endpoint, provider, window, learned, refusesOverflow: isVendor(endpoint) }
+    const kept = deps.keptWithin.get(conversationKey(request, target))
+    targets.push(kept === undefined ? target : within(target, kept))
+  }
   try {
     return await attemptAt(request, upstreams, targets)
   } catch (error) {
@@ -70,25 +77,6 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   const number = (key: string): number => (typeof fields[key] === 'number' ? fields[key] : 0)
   const projected = number('needed')
   return { projected, limit: number('limit'), margin: number('limit') - projected }
-}
-
-async function targetAt(
-  { learned, keptWithin }: GatewayDeps,
-  request: OpenedRequest,
-  { endpoint, provider, window = request.settings.window, model: own }: Upstream,
-): Promise<Target> {
-  const { route, conversation, owner } = request
-  const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
-  const target: Target = {
-    model,
-    endpoint,
-    provider,
-    window,
-    refusesOverflow: isVendor(endpoint),
-    learned: await learned.of({ tenant: owner.tenant, endpoint, model }),
-  }
-  const kept = keptWithin.size === 0 ? undefined : keptWithin.get(conversationKey(request, target))
-  return kept === undefined ? target : within(target, kept)
 }
 
 const conversationKey = (

@@ -1,3 +1,5 @@
+/** One function is longer than 80 lines: all of it works on the five maps that tell which conversations there are. */
+
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { type Link, alignChain } from '../core/chain.ts'

@@ -9,8 +9,8 @@ import type { Route } from '../formats/endpoints.ts'
 import type { AnswerHead } from '../formats/wire/answer.ts'
 import { translateStream, translateWhole } from '../formats/wire/translate.ts'
 import { errorBody } from './answer.ts'
-import { withPieces } from './read-answer.ts'
-import type { Outbound, Transport, Upstream, UpstreamAnswer } from './types.ts'
+import { withPieces, type UpstreamAnswer } from './read-answer.ts'
+import type { Outbound, Transport, Upstream } from './types.ts'
 
 /** A request of the client's wire, on its way to a upstream that speaks another. */
 interface Crossing {

@@ -10,8 +10,8 @@ import { hiddenStream, hiddenWhole } from './hidden/answers.ts'
 import type { HiddenNext } from './hidden/session.ts'
 import { isEncoded } from './http/encoding.ts'
 import { linksOf, type GatewayDeps, type OpenedRequest } from './open.ts'
-import { observeResponse } from './read-answer.ts'
-import type { Headers, Reply, Upstream, UpstreamAnswer, When } from './types.ts'
+import { observeResponse, type Headers, type UpstreamAnswer } from './read-answer.ts'
+import type { Reply, Upstream, When } from './types.ts'
 import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
 
 /** prepare → send → recover an overflow once, or move to the next upstream → pass the answer on while reading along. */

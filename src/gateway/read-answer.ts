@@ -1,11 +1,23 @@
 import { pipeline } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Codec, ModelResponse } from '../core/codec.ts'
+import type { HeaderReader } from '../formats/endpoints.ts'
 import { parsedJson, recordOf } from '../core/values.ts'
 import { classifyProviderError, type ClassifiedError } from '../formats/overflow/classify.ts'
 import type { Wire } from '../formats/registry.ts'
 import { isEncoded, unpacker } from './http/encoding.ts'
-import type { Headers, UpstreamAnswer } from './types.ts'
+
+/** By lower-case name; several of one name as a list. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** An upstream's answer whose body has not been read. */
+export interface UpstreamAnswer {
+  readonly status: number
+  readonly statusText?: string
+  readonly headers: Headers
+  readonly header: HeaderReader
+  readonly body: AnswerBody
+}
 
 /** The body of an upstream's answer. What was read ahead stays part of it. */
 export class AnswerBody implements AsyncIterable<Uint8Array> {

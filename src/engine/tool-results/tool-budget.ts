@@ -1,3 +1,5 @@
+/** One function is longer than 80 lines: all of it works on the four sums that a budget keeps. */
+
 import { handlesIn } from '../../core/handles.ts'
 import type { TokenLimits } from '../../core/policy.ts'
 
@@ -75,8 +77,7 @@ interface Allowance {
 
 /**
  * The tokens that tool results may take, per tool and for all, per turn and per session. A result that is too large is
- * shown as a preview, else as a handle, else answered with the reason. A budget is used for one batch after the other. Longer than other
- * functions, since all of it works on the four sums that it keeps.
+ * shown as a preview, else as a handle, else answered with the reason. A budget is used for one batch after the other.
  */
 export function toolBudget(options: ToolBudgetOptions) {
   const { tools = {}, room = () => Infinity, used } = options

@@ -99,12 +99,12 @@ export async function withHiddenSteps<R extends AskingRequest>(
   if (!mayDeclare && restored === conversation) return request
   const tools = readerTools(names.filter(isOurs))
   // The client's own list of tools, by content: where it did not change, a conversation has the same list.
-  const texts = JSON.stringify(conversation.tools.map(({ text }) => text))
-  const list = sha256Text(texts, 'hex').slice(0, 32)
+  const list = sha256Text(JSON.stringify(conversation.tools.map(({ text }) => text)), 'hex').slice(0, 32)
   let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
   const offer = (): ToolOffer => ({
     tools: mayDeclare ? tools : [],
-    ...(standing !== undefined && { declared: standing.tools, withEpoch: standing.withEpoch ?? false }),
+    declared: standing?.tools,
+    withEpoch: standing?.withEpoch,
     isClosed: admission === 'closed',
   })
   const taken: HiddenStep[] = []
@@ -114,8 +114,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
       if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
-      const withEpoch = epoch !== undefined && standing !== undefined
-      standing = { tools: declared, ...(withEpoch && { withEpoch }) }
+      standing = { tools: declared, withEpoch: (epoch !== undefined && standing !== undefined) || undefined }
       await deps.steps.declare(owner, list, standing)
     },
     stream: () => wire.stream(mayDeclare ? isOurs : () => false),
@@ -144,8 +143,8 @@ export async function withHiddenSteps<R extends AskingRequest>(
       await deps.steps.remember(owner, chain, { steps: taken, sign: signOf(response.items) })
     },
   }
-  if (restored === conversation) return { ...request, hidden, offer: offer() }
-  return { ...request, hidden, offer: offer(), conversation: restored, links: linksOf(restored) }
+  const chain = restored === conversation ? links : linksOf(restored)
+  return { ...request, hidden, offer: offer(), conversation: restored, links: chain }
 }
 
 /**
@@ -325,7 +324,7 @@ function restorationsOf(
       out.push({
         items: reader.read({ parts: step.parts, results: [...step.results, ...own] }, id),
         instead: [...left, ...answered].map((item) => item.id),
-        ...(behind !== undefined && { before: behind.id }),
+        before: behind?.id,
       })
       left = []
       continue
@@ -343,8 +342,8 @@ function restorationsOf(
     out.push({
       items: shown,
       instead: gone.map((item) => item.id),
-      ...(before !== undefined && { before: before.id }),
-      ...(cut !== undefined && { rest: reader.rest(cut.item, cut.text) }),
+      before: before?.id,
+      rest: cut && reader.rest(cut.item, cut.text),
     })
   }
   return out

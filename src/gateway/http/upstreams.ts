@@ -6,8 +6,8 @@ import { PlimsollError } from '../../core/errors.ts'
 import { endpointAtRoot, type HeaderReader } from '../../formats/endpoints.ts'
 import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
 import { toUpstream } from '../headers.ts'
-import { AnswerBody, answerOf } from '../read-answer.ts'
-import type { Transport, Upstream, UpstreamAnswer } from '../types.ts'
+import { AnswerBody, answerOf, type UpstreamAnswer } from '../read-answer.ts'
+import type { Transport, Upstream } from '../types.ts'
 
 /** An upstream with what only the shell needs to know about it. */
 export interface ProxyUpstream extends Upstream {
