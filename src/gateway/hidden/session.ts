@@ -87,7 +87,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
   const wanted = new Set(await deps.steps.chains(owner))
   const found: Restoration[] = []
-  for (const link of wanted.size === 0 ? [] : links) {
+  for (const link of links) {
     if (!wanted.has(link.chain)) continue
     const answer = await deps.steps.answer(owner, link.chain)
     const own = answerAfter(conversation.items, link)
@@ -97,12 +97,11 @@ export async function withHiddenSteps<R extends AskingRequest>(
   }
   const restored = restore(conversation, found)
   if (!mayDeclare && restored === conversation) return request
-  const tools = readerTools(names.filter(isOurs))
   // The client's own list of tools, by content: where it did not change, a conversation has the same list.
   const list = sha256Text(JSON.stringify(conversation.tools.map(({ text }) => text)), 'hex').slice(0, 32)
   let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
   const offer = (): ToolOffer => ({
-    tools: mayDeclare ? tools : [],
+    tools: mayDeclare ? readerTools(names.filter(isOurs)) : [],
     declared: standing?.tools,
     withEpoch: standing?.withEpoch,
     isClosed: admission === 'closed',
