@@ -30,7 +30,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
   // The page only reads them: how soon they are written is not its matter.
-  const steps = hiddenSteps(sessions, false)
+  const steps = hiddenSteps(sessions)
   return createDashboard({
     info: async () => ({
       version: packageVersion(),

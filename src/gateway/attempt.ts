@@ -11,10 +11,10 @@ import { byName } from '../formats/registry.ts'
 import { withPathModel, type HeaderReader } from '../formats/endpoints.ts'
 import { indexJson, member } from '../formats/json/json-index.ts'
 import type { SendToModel } from '../ports/model-call.ts'
-import { decodeBody, isEncoded, readableEncodings } from './http/encoding.ts'
+import { isEncoded } from './http/encoding.ts'
 import type { GatewayDeps, OpenedRequest } from './open.ts'
-import { observeResponse, refusalInside } from './read-answer.ts'
-import type { Outbound, Upstream, UpstreamAnswer } from './types.ts'
+import { observeResponse, refusalInside, type UpstreamAnswer } from './read-answer.ts'
+import type { Outbound, Upstream } from './types.ts'
 import { isForeign, sendAcross } from './cross-wire.ts'
 
 /** A request that was made to fit one upstream. */
@@ -40,8 +40,15 @@ export async function fit(
   request: OpenedRequest,
   upstreams: readonly Upstream[],
 ): Promise<Attempt | undefined> {
+  const { route, conversation, owner, settings } = request
   const targets: Target[] = []
-  for (const upstream of upstreams) targets.push(await targetAt(deps, request, upstream))
+  for (const { endpoint, provider, model: own, window = settings.window } of upstreams) {
+    const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
+    const learned = await deps.learned.of({ tenant: owner.tenant, endpoint, model })
+    const target: Target = { model, endpoint, provider, window, learned, refusesOverflow: isVendor(endpoint) }
+    const kept = deps.keptWithin.get(conversationKey(request, target))
+    targets.push(kept === undefined ? target : within(target, kept))
+  }
   try {
     return await attemptAt(request, upstreams, targets)
   } catch (error) {
@@ -70,25 +77,6 @@ function numbersOf({ fields }: PlimsollError): { projected: number; limit: numbe
   const number = (key: string): number => (typeof fields[key] === 'number' ? fields[key] : 0)
   const projected = number('needed')
   return { projected, limit: number('limit'), margin: number('limit') - projected }
-}
-
-async function targetAt(
-  { learned, keptWithin }: GatewayDeps,
-  request: OpenedRequest,
-  { endpoint, provider, window = request.settings.window, model: own }: Upstream,
-): Promise<Target> {
-  const { route, conversation, owner } = request
-  const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
-  const target: Target = {
-    model,
-    endpoint,
-    provider,
-    window,
-    refusesOverflow: isVendor(endpoint),
-    learned: await learned.of({ tenant: owner.tenant, endpoint, model }),
-  }
-  const kept = keptWithin.size === 0 ? undefined : keptWithin.get(conversationKey(request, target))
-  return kept === undefined ? target : within(target, kept)
 }
 
 const conversationKey = (
@@ -179,10 +167,7 @@ async function send(
       return { attempt, answer, refusal, recovered: false }
     }
     const errorBody = await answer.body.whole(MAX_ERROR_BYTES)
-    const packed = errorBody ?? new Uint8Array()
-    const encoding = answer.header('content-encoding')
-    const plain = await decodeBody(packed, encoding, MAX_ERROR_BYTES * 8).catch(() => packed)
-    const body = Buffer.from(plain).toString('utf8')
+    const body = Buffer.from(errorBody ?? []).toString('utf8')
     const refusal = classifyProviderError({ status: answer.status, body, request: prepared.text })
     return { attempt, answer, errorBody, refusal, recovered: false }
   } catch (error) {
@@ -281,12 +266,11 @@ function outboundOf(
   upstream: Upstream,
   prepared: Pick<ReadyRequest, 'text' | 'load' | 'splices' | 'headers'>,
 ): Outbound {
-  const { incoming, mode, hidden } = request
+  const { incoming, mode } = request
   const { model } = upstream
   const untouched = mode === 'observe' || (prepared.text === request.text && model === undefined)
-  // An answer that may have to be rewritten has to come plain.
-  const encodings = hidden === undefined ? readableEncodings(incoming.header('accept-encoding')) : 'identity'
-  const headers: Record<string, string | undefined> = { 'accept-encoding': encodings }
+  // Answers are read along and may have to be rewritten, so they come plain.
+  const headers: Record<string, string | undefined> = { 'accept-encoding': 'identity' }
   if (!untouched && isEncoded(incoming.header('content-encoding'))) headers['content-encoding'] = undefined
   if (mode === 'apply') Object.assign(headers, mergeHeaders(prepared.headers, incoming.header))
   return {
@@ -362,7 +346,7 @@ const sideRequest =
       throw new PlimsollError('upstream', `The provider answers ${answer.status} to a request for a summary.`)
     const observer = observeResponse(wire, answer)
     observer.chunk(bytes)
-    const response = await observer.end()
+    const response = observer.end()
     if (response === undefined)
       throw new PlimsollError('upstream', 'The answer to a request for a summary cannot be read.')
     return response

@@ -1,3 +1,5 @@
+/** One function is longer than 80 lines: all of it works on the five maps that tell which conversations there are. */
+
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { type Link, alignChain } from '../core/chain.ts'
@@ -23,11 +25,7 @@ export interface Visit {
   failed(): void
 }
 
-export interface Conversations {
-  enter(request: Unnamed): Promise<Visit>
-  /** The name that a request goes on under, for questions that leave no trace. */
-  find(request: Unnamed): Promise<string>
-}
+export type Conversations = ReturnType<typeof createConversations>
 
 interface ConversationsDeps {
   readonly store: Pick<SessionStore, 'getValue' | 'setValue' | 'lease' | 'releaseLease' | 'version'>
@@ -69,7 +67,7 @@ const LOCK_ATTEMPTS = 50
  * its last answer; a beginning alone does not make two the same. A client that rewinds or forks goes on under a new name: what both hold is found by
  * its content anyway, and pins, undo, budgets and the ledger stay with the one that was first.
  */
-export function createConversations({ store, hash, isShared }: ConversationsDeps): Conversations {
+export function createConversations({ store, hash, isShared }: ConversationsDeps) {
   const groups = new BoundedMap<string, Group>(MOST_KNOWN)
   /** By what they began with, then by name. */
   const underWay = new Map<string, Map<string, UnderWay>>()
@@ -216,7 +214,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 
   return {
-    enter(unnamed) {
+    enter(unnamed: Unnamed): Promise<Visit> {
       const request = placed(unnamed)
       return request.inOrder(async () => {
         const group = await load(request)
@@ -227,7 +225,8 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
         return start(request, isOurs ? name : await unused(request, group))
       })
     },
-    async find(unnamed) {
+    /** The name that a request goes on under, for questions that leave no trace. */
+    async find(unnamed: Unnamed): Promise<string> {
       const request = placed(unnamed)
       return continued(request, await load(request)) ?? request.base
     },

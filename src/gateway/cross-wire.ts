@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { StreamEvent } from '../core/codec.ts'
 import type { Conversation, Loss } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
@@ -8,8 +9,8 @@ import type { Route } from '../formats/endpoints.ts'
 import type { AnswerHead } from '../formats/wire/answer.ts'
 import { translateStream, translateWhole } from '../formats/wire/translate.ts'
 import { errorBody } from './answer.ts'
-import { rewritten, type Rewrite } from './read-answer.ts'
-import type { Outbound, Transport, Upstream, UpstreamAnswer } from './types.ts'
+import { withPieces, type UpstreamAnswer } from './read-answer.ts'
+import type { Outbound, Transport, Upstream } from './types.ts'
 
 /** A request of the client's wire, on its way to a upstream that speaks another. */
 interface Crossing {
@@ -124,79 +125,56 @@ function crossOutbound(
   }
 }
 
-/** The answer in the client's wire. */
-function crossAnswer(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer): UpstreamAnswer {
-  const { status } = answer
-  if (status < 400 && to.framing.isStream(answer.header('content-type')))
-    return rewritten(answer, streamRewrite(from, to, head))
-  return rewritten(
-    answer,
-    wholeRewrite((body) => {
-      if (status >= 400) return clientError(from, status, body)
-      const response = to.codec.readResponse(body)
-      // A good status with an error inside is for the caller to find, in the client's words.
-      if (response.items.length === 0 && hasError(body)) return clientError(from, 400, body)
-      return translateWhole(response, from.answers.writer(), head)
-    }),
-  )
-}
-
-function wholeRewrite(write: (body: unknown) => unknown): Rewrite {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  return {
-    contentType: 'application/json',
-    chunk(bytes) {
-      size += bytes.length
-      if (size > MAX_WHOLE_BYTES) throw new PlimsollError('too-large', 'The answer is too long to be converted.')
-      chunks.push(bytes)
-      return NOTHING
-    },
-    end() {
-      const text = Buffer.concat(chunks).toString('utf8')
-      return Buffer.from(JSON.stringify(write(parsedJson(text) ?? text)))
-    },
-  }
-}
-
-/** An answer that is no stream is kept until its end to be converted. Unpacked. */
+/** An answer that is no stream is kept until its end to be converted. */
 const MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
-const NOTHING = new Uint8Array()
+/** The answer in the client's wire. */
+function crossAnswer(from: Wire, to: Wire, head: AnswerHead, answer: UpstreamAnswer): UpstreamAnswer {
+  return answer.status < 400 && to.framing.isStream(answer.header('content-type'))
+    ? withPieces(answer, { 'content-type': from.framing.contentType }, crossStream(from, to, head, answer))
+    : withPieces(answer, { 'content-type': 'application/json' }, crossWhole(from, to, head, answer))
+}
 
-function streamRewrite(from: Wire, to: Wire, head: AnswerHead): Rewrite {
+async function* crossWhole(
+  from: Wire,
+  to: Wire,
+  head: AnswerHead,
+  { status, body }: UpstreamAnswer,
+): AsyncGenerator<Uint8Array> {
+  const bytes = await body.whole(MAX_WHOLE_BYTES)
+  if (bytes === undefined) throw new PlimsollError('too-large', 'The answer is too long to be converted.')
+  const text = Buffer.from(bytes).toString('utf8')
+  const answer = parsedJson(text) ?? text
+  const response = status < 400 ? to.codec.readResponse(answer) : undefined
+  // A good status with an error inside is for the caller to find, in the client's words.
+  const isError = response === undefined || (response.items.length === 0 && hasError(answer))
+  const written = isError
+    ? clientError(from, Math.max(400, status), answer)
+    : translateWhole(response, from.answers.writer(), head)
+  yield Buffer.from(JSON.stringify(written))
+}
+
+async function* crossStream(
+  from: Wire,
+  to: Wire,
+  head: AnswerHead,
+  { body }: UpstreamAnswer,
+): AsyncGenerator<Uint8Array> {
   const parser = to.framing.parser()
   const translation = translateStream(to, from.answers.writer(), head)
-  const write = from.framing.write
+  const { write, keepAlive } = from.framing
   let isOver = false
-  const take = (data: string, event?: string): string => {
+  const take = ({ data, event }: StreamEvent): string => {
     if (isOver) return ''
     const written = translation.push({ data, event })
-    if (translation.error() === undefined) {
-      // What has no counterpart still tells the client that the connection is alive.
-      return written.length === 0 ? from.framing.keepAlive : written.map(write).join('')
-    }
+    // What has no counterpart still tells the client that the connection is alive.
+    if (translation.error() === undefined) return written.length === 0 ? keepAlive : written.map(write).join('')
     isOver = true
-    const error = clientError(from, 400, { error: translation.error() })
-    return write(from.answers.errorEvent(error))
+    return write(from.answers.errorEvent(clientError(from, 400, { error: translation.error() })))
   }
-  return {
-    contentType: from.framing.contentType,
-    chunk: (bytes) =>
-      Buffer.from(
-        parser
-          .push(bytes)
-          .map(({ data, event }) => take(data, event))
-          .join(''),
-      ),
-    end() {
-      const rest = parser
-        .end()
-        .map(({ data, event }) => take(data, event))
-        .join('')
-      return Buffer.from(rest + (isOver ? '' : translation.end().map(write).join('')))
-    },
-  }
+  for await (const bytes of body) yield Buffer.from(parser.push(bytes).map(take).join(''))
+  const rest = parser.end().map(take).join('')
+  yield Buffer.from(rest + (isOver ? '' : translation.end().map(write).join('')))
 }
 
 /** The provider's own words in the client's shape. */

@@ -8,10 +8,10 @@ import { closeTurn, deliver, fit, goOn, learn, type Attempt, type Sent } from '.
 import { toClient } from './headers.ts'
 import { hiddenStream, hiddenWhole } from './hidden/answers.ts'
 import type { HiddenNext } from './hidden/session.ts'
-import { isEncoded, isReadable } from './http/encoding.ts'
+import { isEncoded } from './http/encoding.ts'
 import { linksOf, type GatewayDeps, type OpenedRequest } from './open.ts'
-import { observeResponse } from './read-answer.ts'
-import type { Headers, Reply, Upstream, UpstreamAnswer, When } from './types.ts'
+import { observeResponse, type Headers, type UpstreamAnswer } from './read-answer.ts'
+import type { Reply, Upstream, When } from './types.ts'
 import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
 
 /** prepare → send → recover an overflow once, or move to the next upstream → pass the answer on while reading along. */
@@ -70,7 +70,9 @@ export const relayOf = (
 async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, startedAt: number): Promise<Reply> {
   const { answer, attempt, errorBody, refusal, recovered } = sent
   const { prepared, upstream } = attempt
-  const { mode, hidden, wire, route, emit } = request
+  const { mode, wire, route, emit } = request
+  // A model that was never shown our tools calls none, and its answer need not be rewritten.
+  const hidden = request.hidden?.isRestored === true || prepared.declared.length > 0 ? request.hidden : undefined
   const { session, agent, tenant } = request.owner
   const own = reportHeaders(session, prepared, mode, {
     recovered,
@@ -87,10 +89,9 @@ async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, st
   }
   let last = Promise.resolve()
   const settled = (): Promise<void> => last
-  const encoding = answer.header('content-encoding')
   const isStream = wire.framing.isStream(answer.header('content-type'))
   // What cannot be unpacked cannot be rewritten either, and passes as it came.
-  if (hidden === undefined || (isStream && !isReadable(encoding))) {
+  if (hidden === undefined || isEncoded(answer.header('content-encoding'))) {
     const body = readAlong(deps, request, sent, (recorded) => (last = recorded.then(finished)))
     return { ...relayOf(answer, own, body), settled, turn }
   }
@@ -110,12 +111,9 @@ async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, st
   }
   const body = isStream ? hiddenStream(steps, answer) : await hiddenWhole(steps, answer)
   if (!isStream) last = last.then(finished)
-  // The body that was read is plain, whatever encoding the upstream chose, and its length is its own.
-  const plain = {
-    'content-encoding': isEncoded(encoding) || !isStream ? 'identity' : undefined,
-    'content-length': undefined,
-  }
-  return { ...relayOf(answer, body === undefined ? own : { ...own, ...plain }, body), settled, turn }
+  // Its length is its own.
+  const changes = body === undefined ? own : { ...own, 'content-length': undefined }
+  return { ...relayOf(answer, changes, body), settled, turn }
 }
 
 /** The bytes as they came, while they are read. */
@@ -132,9 +130,7 @@ async function* readAlong(
       yield bytes
     }
   } finally {
-    // Unpacking takes its time, and the next request may name this answer as soon as it is out.
-    const unpacked = isEncoded(answer.header('content-encoding')) ? await observer.end() : undefined
-    const done = recorded(deps, request, attempt, () => unpacked ?? observer.end(), 'behind')
+    const done = recorded(deps, request, attempt, () => observer.end(), 'behind')
     settled(done)
     if (deps.isShared) await done
   }
@@ -145,14 +141,14 @@ async function recorded(
   deps: GatewayDeps,
   request: OpenedRequest,
   attempt: Attempt,
-  read: () => ModelResponse | undefined | Promise<ModelResponse | undefined>,
+  read: () => ModelResponse | undefined,
   when: When,
 ): Promise<void> {
   // Where others serve the same sessions, the answer ends when it is recorded.
   if (when === 'behind' && !deps.isShared) await nextRound()
   // Best effort: an answer that cannot be recorded is the client's all the same.
   try {
-    const answer = await read()
+    const answer = read()
     const turn = { turn: attempt.prepared.id, durable: 'soon' as const, answer }
     // Together, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([request.session.record(turn), answered(deps, request, answer)])

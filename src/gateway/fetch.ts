@@ -3,8 +3,8 @@ import { unreadCall } from '../formats/endpoints.ts'
 import type { Gateway } from './gateway.ts'
 import { toUpstream } from './headers.ts'
 import { SESSION_HEADER } from './identity.ts'
-import { AnswerBody, answerOf } from './read-answer.ts'
-import type { Reply, Transport, UpstreamAnswer } from './types.ts'
+import { AnswerBody, answerOf, type UpstreamAnswer } from './read-answer.ts'
+import type { Reply, Transport } from './types.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 

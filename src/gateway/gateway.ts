@@ -21,6 +21,7 @@ import { wireOf, type Wire } from '../formats/registry.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
 import { withHiddenSteps } from './hidden/session.ts'
 import { pathAt, withModel } from './attempt.ts'
+import { plainAnswer } from './read-answer.ts'
 
 export interface Gateway {
   /** The route of a request that is looked at; everything else passes through without being read. */
@@ -51,9 +52,9 @@ async function handle(deps: GatewayDeps, incoming: IncomingRequest, transport: T
   const route = routeOf(incoming.method, incoming.path)
   if (route === undefined || incoming.header(POLICY_HEADER) === 'off') return unread(incoming, transport)
   let wasSent = false
-  const watched: Transport = (outbound) => {
+  const watched: Transport = async (outbound) => {
     wasSent ||= outbound.aside !== true
-    return transport(outbound)
+    return plainAnswer(await transport(outbound))
   }
   try {
     const opened = await open(deps, incoming, route, watched)

@@ -21,20 +21,15 @@ interface FirstStep {
   readonly bytes: number
 }
 
-/** What a provider holds of chained conversations, as far as it passed here. */
-export interface HeldHistories {
-  begin(owner: Owner, response: string, step: FirstStep): void
-  goOn(owner: Owner, response: string, step: Required<HeldStep>): Promise<void>
-  /** Every item up to the end of a response; undefined where one of its ancestors never passed here, or cannot be repeated. */
-  upTo(tenant: string, response: string): Promise<readonly string[] | undefined>
-}
+export type HeldHistories = ReturnType<typeof heldHistories>
 
 /** First requests wait in memory, and are written down when one continues them. */
 const FIRST_BYTES = 16 * 1024 * 1024
 /** A chain that is longer was not made by an agent. */
 const MOST_STEPS = 10_000
 
-export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>): HeldHistories {
+/** What a provider holds of chained conversations, as far as it passed here. */
+export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>) {
   const firsts = new BoundedMap<string, FirstStep>(FIRST_BYTES)
   const keyOf = (response: string): string => `response-held:${response.slice(0, 200)}`
   const nameOf = (tenant: string, response: string): string => `${tenant}\n${response}`
@@ -47,10 +42,10 @@ export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>
   }
 
   return {
-    begin({ tenant }, response, step) {
+    begin({ tenant }: Owner, response: string, step: FirstStep): void {
       if (step.bytes <= FIRST_BYTES / 4) firsts.set(nameOf(tenant, response), step, step.bytes)
     },
-    async goOn({ tenant, session }, response, step) {
+    async goOn({ tenant, session }: Owner, response: string, step: Required<HeldStep>): Promise<void> {
       const write = (id: string, one: HeldStep): Promise<string> =>
         store.setValue(tenant, keyOf(id), JSON.stringify(one), false, { durable: 'soon', session })
       const first = nameOf(tenant, step.before)
@@ -59,7 +54,8 @@ export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>
       firsts.delete(first)
       await write(response, step)
     },
-    async upTo(tenant, response) {
+    /** Every item up to the end of a response; undefined where one of its ancestors never passed here, or cannot be repeated. */
+    async upTo(tenant: string, response: string): Promise<readonly string[] | undefined> {
       const steps: HeldStep[] = []
       for (let id: string | undefined = response; id !== undefined;) {
         const step: HeldStep | undefined = await find(tenant, id)

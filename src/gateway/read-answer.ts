@@ -1,10 +1,23 @@
+import { pipeline } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Codec, ModelResponse, StreamEvent } from '../core/codec.ts'
+import type { Codec, ModelResponse } from '../core/codec.ts'
+import type { HeaderReader } from '../formats/endpoints.ts'
 import { parsedJson, recordOf } from '../core/values.ts'
 import { classifyProviderError, type ClassifiedError } from '../formats/overflow/classify.ts'
 import type { Wire } from '../formats/registry.ts'
-import { copyDecoder, unpacked } from './http/encoding.ts'
-import type { Headers, UpstreamAnswer } from './types.ts'
+import { isEncoded, unpacker } from './http/encoding.ts'
+
+/** By lower-case name; several of one name as a list. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** An upstream's answer whose body has not been read. */
+export interface UpstreamAnswer {
+  readonly status: number
+  readonly statusText?: string
+  readonly headers: Headers
+  readonly header: HeaderReader
+  readonly body: AnswerBody
+}
 
 /** The body of an upstream's answer. What was read ahead stays part of it. */
 export class AnswerBody implements AsyncIterable<Uint8Array> {
@@ -87,40 +100,48 @@ export const answerOf = (status: number, headers: Headers, body: AnswerBody, sta
   body,
 })
 
-/** Rewrites an answer piece by piece. What it throws breaks the answer off. */
-export interface Rewrite {
-  readonly contentType: string
-  chunk(bytes: Uint8Array): Uint8Array
-  end(): Uint8Array
+/** We ask for plain answers; one that comes packed anyway is unpacked here. What this Node cannot unpack passes as it came, unread. */
+export function plainAnswer(answer: UpstreamAnswer): UpstreamAnswer {
+  const encoding = answer.header('content-encoding')
+  if (!isEncoded(encoding)) return answer
+  try {
+    const unpack = unpacker(encoding)
+    // A failure on the way shows where the unpacked stream is read.
+    return unpack === undefined
+      ? answer
+      : withPieces(
+          answer,
+          {},
+          pipeline(answer.body, unpack, () => undefined),
+        )
+  } catch {
+    return answer
+  }
 }
 
-/** The same answer with its bytes rewritten on the way. They come unpacked. */
-export function rewritten({ status, headers, header, body }: UpstreamAnswer, rewrite: Rewrite): UpstreamAnswer {
+/** The same answer with another body, whose length and encoding are its own. */
+export function withPieces(
+  { status, headers, body }: UpstreamAnswer,
+  changes: Headers,
+  pieces: AsyncIterable<Uint8Array>,
+): UpstreamAnswer {
   const { 'content-encoding': _encoding, 'content-length': _length, ...rest } = headers
-  async function* pieces(): AsyncGenerator<Uint8Array> {
-    for await (const bytes of unpacked(body, header('content-encoding'))) {
-      const piece = rewrite.chunk(bytes)
-      if (piece.length > 0) yield piece
-    }
-    const last = rewrite.end()
-    if (last.length > 0) yield last
-  }
-  const source = pieces()
+  const source = pieces[Symbol.asyncIterator]()
   const own = new AnswerBody(
     () => source.next(),
     () => body.discard(),
   )
-  return answerOf(status, { ...rest, 'content-type': rewrite.contentType }, own)
+  return answerOf(status, { ...rest, ...changes }, own)
 }
 
 /** Reads an answer while its bytes pass by. Never throws and never changes a byte. */
 interface ResponseObserver {
   chunk(bytes: Uint8Array): void
-  /** The answer is complete, or was cut off; undefined when nothing could be made of it. What came packed takes its time. */
-  end(): ModelResponse | undefined | Promise<ModelResponse | undefined>
+  /** The answer is complete, or was cut off; undefined when nothing could be made of it. */
+  end(): ModelResponse | undefined
 }
 
-/** Unpacked. A body that is no stream is kept until its end to be read, and a stream tells what it says many times over. */
+/** A body that is no stream is kept until its end to be read, and a stream tells what it says many times over. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 const MAX_STREAM_BYTES = 256 * 1024 * 1024
 
@@ -129,29 +150,33 @@ export function observeResponse(
   { header }: Pick<UpstreamAnswer, 'header'>,
 ): ResponseObserver {
   const isStream = framing.isStream(header('content-type'))
+  const most = isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES
   const parser = framing.parser()
   const reducer = codec.stream()
   const pieces: Uint8Array[] = []
-  const take = (bytes: Uint8Array): void => {
-    if (isStream) for (const event of parser.push(bytes)) reducer.push(event)
-    else pieces.push(bytes)
-  }
-  const decoder = copyDecoder(header('content-encoding'), isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES, take)
-  const read = (isWhole: boolean | undefined): ModelResponse | undefined => {
-    if (isWhole !== true) return undefined
-    try {
-      if (!isStream) return readWhole(codec, Buffer.concat(pieces).toString('utf8'))
-      for (const event of parser.end()) reducer.push(event)
-      return reducer.response()
-    } catch {
-      return undefined
-    }
-  }
+  let size = 0
+  let isLost = false
   return {
-    chunk: (bytes) => decoder?.push(bytes),
+    chunk(bytes) {
+      size += bytes.length
+      isLost ||= size > most
+      if (isLost) return
+      if (!isStream) return void pieces.push(bytes)
+      try {
+        for (const event of parser.push(bytes)) reducer.push(event)
+      } catch {
+        isLost = true
+      }
+    },
     end() {
-      const ended = decoder?.end()
-      return ended instanceof Promise ? ended.then(read) : read(ended)
+      if (isLost) return undefined
+      try {
+        if (!isStream) return readWhole(codec, Buffer.concat(pieces).toString('utf8'))
+        for (const event of parser.end()) reducer.push(event)
+        return reducer.response()
+      } catch {
+        return undefined
+      }
     },
   }
 }
@@ -167,58 +192,41 @@ function readWhole(codec: Codec, text: string): ModelResponse {
 
 /** A refusal comes before the model runs; a client that waits longer than this for the first byte may give up. */
 const HOLD_MS = 10_000
-/** What stands before the first word is small, and stays small when it is unpacked. */
+/** What stands before the first word is small. */
 const HOLD_BYTES = 64 * 1024
-const LOOK_BYTES = 1024 * 1024
-
-/** `open`: nothing is decided yet. `fine`: it is an answer. */
-type Found = 'open' | 'fine' | ClassifiedError
 
 /**
  * The refusal that an answer with a good status turns out to be: an error event before the first word, or an error as the whole
  * body. Nothing of the answer is lost by looking.
  */
 export async function refusalInside(
-  wire: Wire,
+  { framing, answers }: Wire,
   answer: Pick<UpstreamAnswer, 'header'> & { readonly body: Pick<AnswerBody, 'peek'> },
 ): Promise<ClassifiedError | undefined> {
-  const isStream = wire.framing.isStream(answer.header('content-type'))
-  const parser = wire.framing.parser()
+  if (isEncoded(answer.header('content-encoding'))) return undefined
+  const isStream = framing.isStream(answer.header('content-type'))
+  const parser = framing.parser()
   const pieces: Uint8Array[] = []
-  let found = 'open' as Found
-  const see = (events: readonly StreamEvent[]): void => {
-    for (const { data } of events) if (found === 'open') found = lookAt(wire, data, isStream)
-  }
-  const decoder = copyDecoder(answer.header('content-encoding'), LOOK_BYTES, (bytes) => {
-    if (isStream) see(parser.push(bytes))
-    else if (pieces.push(bytes) === 1 && isNoError(bytes)) found = 'fine'
-  })
-  if (decoder === undefined) return undefined
   const until = performance.now() + HOLD_MS
-  for (let size = 0; found === 'open' && size <= HOLD_BYTES;) {
+  for (let size = 0; size <= HOLD_BYTES;) {
     const piece = await answer.body.peek(until - performance.now())
     if (piece === 'late') return undefined
-    if (piece === 'end') {
-      if (!(await decoder.end())) return undefined
-      see(isStream ? parser.end() : [{ data: Buffer.concat(pieces).toString('utf8') }])
-      break
+    const isOver = piece === 'end'
+    let texts: readonly string[] = []
+    if (isStream) texts = (isOver ? parser.end() : parser.push(piece)).map(({ data }) => data)
+    else if (isOver) texts = [Buffer.concat(pieces).toString('utf8')]
+    else if (pieces.push(piece) === 1 && isNoError(piece)) return undefined
+    for (const text of texts) {
+      const value = parsedJson(text)
+      const event = recordOf(Array.isArray(value) ? value[0] : value)
+      const error = event && answers.errorIn(event)
+      if (error !== undefined) return classifyProviderError({ body: error })
+      if (event === undefined || !isStream || !answers.isPreamble(event)) return undefined
     }
-    decoder.push(piece)
-    const flushing = decoder.flushed()
-    if (flushing !== undefined) await flushing
+    if (isOver) return undefined
     size += piece.length
   }
-  return typeof found === 'string' ? undefined : found
-}
-
-/** What an event of a stream says, or a whole body. */
-function lookAt({ answers }: Wire, text: string, isStream: boolean): Found {
-  const value = parsedJson(text)
-  const event = recordOf(Array.isArray(value) ? value[0] : value)
-  if (event === undefined) return 'fine'
-  const error = answers.errorIn(event)
-  if (error !== undefined) return classifyProviderError({ body: error })
-  return isStream && answers.isPreamble(event) ? 'open' : 'fine'
+  return undefined
 }
 
 /** An error names itself near the beginning of a body; everything else passes on at its first piece. */

@@ -1,7 +1,7 @@
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import type { HeaderReader } from '../formats/endpoints.ts'
 import type { TenantRule } from './identity.ts'
-import type { AnswerBody } from './read-answer.ts'
+import type { Headers, UpstreamAnswer } from './read-answer.ts'
 
 /** One upstream that a request may go to. Only those of the configuration exist. */
 export interface Upstream {
@@ -44,18 +44,6 @@ export interface Outbound {
 
 /** How a shell reaches upstreams. Rejects when there is no answer: refused, reset, timed out, aborted by the client. */
 export type Transport = (request: Outbound) => Promise<UpstreamAnswer>
-
-/** By lower-case name; several of one name as a list. */
-export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
-
-/** An upstream's answer whose body has not been read. */
-export interface UpstreamAnswer {
-  readonly status: number
-  readonly statusText?: string
-  readonly headers: Headers
-  readonly header: HeaderReader
-  readonly body: AnswerBody
-}
 
 /** What a shell answers its client. */
 export interface Reply {

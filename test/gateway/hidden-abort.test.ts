@@ -39,7 +39,8 @@ const BODY = JSON.stringify({
   max_tokens: 100,
   stream: true,
   tools: [{ name: 'bash', input_schema: { type: 'object' } }],
-  messages: [{ role: 'user', content: 'Go' }],
+  // Long enough for our tool to be declared from the start.
+  messages: [{ role: 'user', content: `Go. ${'The log says that it failed. '.repeat(2_000)}` }],
 })
 const HEADERS = { 'content-type': 'application/json', 'x-api-key': 'k', 'anthropic-version': '2023-06-01' }
 

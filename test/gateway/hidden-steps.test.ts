@@ -382,7 +382,9 @@ describe('hidden steps', () => {
     const on = await stage('fetch', { referee: { wire: 'gemini', script, window: 64_000 } })
     const client = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: on.base, fetch: on.fetch! } })
     const config = { tools: [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }] }
-    const contents: Content[] = [{ role: 'user', parts: [{ text: 'Why does it fail?' }] }]
+    const contents: Content[] = [
+      { role: 'user', parts: [{ text: `Why does it fail? ${'The log says no. '.repeat(2_500)}` }] },
+    ]
     const parts: NonNullable<Content['parts']> = []
     for await (const chunk of await client.models.generateContentStream({ model: 'gemini-2.5-pro', contents, config }))
       parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []))

@@ -49,7 +49,7 @@ describe('fetch and sessions of one program', () => {
   it('weigh a tool result against the room that the last request left', async () => {
     const { plimsoll } = program()
     const session = plimsoll.session({ id: 'run-1' })
-    await ask(plimsoll, history(lines(20)), { 'x-plimsoll-session': 'run-1' })
+    await (await ask(plimsoll, history(lines(20)), { 'x-plimsoll-session': 'run-1' })).text()
     await expect.poll(async () => (await session.status()).used).toBeGreaterThan(0)
     const { limit } = await session.status()
     const { report } = await session.toolResult({ tool: 'read_log', callId: 'c2', output: lines(20) })

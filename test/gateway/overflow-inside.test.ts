@@ -185,7 +185,7 @@ describe('what is not held back', () => {
 })
 
 describe('a packed stream', () => {
-  it('is looked into, and passes on packed', async () => {
+  it('is looked into', async () => {
     const referee = createReferee({ wire: 'openai-chat', window: 6_000, overflow: 'in-answer', script: [say('Fine.')] })
     const upstream = await plainUpstream(async (received, response) => {
       const answer = await referee.handle({
@@ -219,7 +219,7 @@ describe('a packed stream', () => {
       JSON.stringify({ model: 'gpt-4.1', stream: true, messages }),
       { 'accept-encoding': 'gzip' },
     )
-    expect(response.headers.get('content-encoding')).toBe('gzip')
+    expect(response.headers.get('content-encoding')).toBeNull()
     expect(await response.text()).toContain('Fine.')
     expect(events.filter((event) => event.type === 'overflow-recovered')).toHaveLength(1)
   })

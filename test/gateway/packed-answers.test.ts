@@ -17,8 +17,8 @@ const BOMBS = (
     ['application/json', '{"error":{"message":"'],
   ] as const
 ).flatMap(([type, before]) => {
-  const plain = Buffer.concat([Buffer.from(before), filler(400 * MB)])
-  return (['gzip', 'br'] as const).map((encoding) => ({ type, encoding, packed: PACK[encoding](plain) }))
+  const plain = Buffer.concat([Buffer.from(before), filler(100 * MB)])
+  return (['gzip', 'br'] as const).map((encoding) => ({ type, encoding, packed: PACK[encoding](plain), plain }))
 })
 
 const PATHS = {
@@ -63,59 +63,42 @@ const packedUpstream = (packed: Buffer, type: string, encoding: string): Promise
       void response.writeHead(200, { 'content-type': type, 'content-encoding': encoding }).end(packed),
   )
 
-describe('an answer that unpacks to far more than it is', () => {
-  it.each(Object.keys(PATHS) as (keyof typeof PATHS)[])('passes as it came on %s, and is not kept', async (wire) => {
-    for (const { type, encoding, packed } of BOMBS) {
+describe('an answer that comes packed although it was asked for plain', () => {
+  it.each(Object.keys(PATHS) as (keyof typeof PATHS)[])('passes unpacked on %s, and is not kept', async (wire) => {
+    for (const { type, encoding, packed, plain } of BOMBS) {
       const upstream = await packedUpstream(packed, type, encoding)
       const places = { anthropic: upstream.url, openai: upstream.url, gemini: upstream.url }
       const { proxy, events } = await testProxy({ upstreams: places }, { tools: false })
       const before = process.memoryUsage().rss
       const answer = await raw(proxy.url + PATHS[wire], BODIES[wire])
-      expect(answer).toEqual({ status: 200, encoding, bytes: packed.length })
+      expect(answer).toEqual({ status: 200, encoding: undefined, bytes: plain.length })
+      expect(upstream.received[0]?.headers['accept-encoding']).toBe('identity')
       await expect.poll(() => events.at(-1)?.type).toBe('request-forwarded')
       expect((process.memoryUsage().rss - before) / MB).toBeLessThan(300)
     }
   })
 
-  it('passes whole where it is unpacked for a hidden step', async () => {
+  it('passes whole where it may hold a hidden step', async () => {
     for (const type of ['text/event-stream', 'application/json']) {
       for (const wire of Object.keys(PATHS) as (keyof typeof PATHS)[]) {
         const plain = Buffer.concat([Buffer.from(type === 'text/event-stream' ? 'data: ' : '{"a":"'), filler(20 * MB)])
-        const packed = PACK.gzip(plain)
-        const upstream = await packedUpstream(packed, type, 'gzip')
+        const upstream = await packedUpstream(PACK.gzip(plain), type, 'gzip')
         const places = { anthropic: upstream.url, openai: upstream.url, gemini: upstream.url }
         const { proxy } = await testProxy({ upstreams: places })
         const answer = await raw(proxy.url + PATHS[wire], { ...BODIES[wire], ...TOOLS[wire] })
-        // A stream is asked for plain and given plain; what is too large to be read at all keeps its form.
-        const expected =
-          type === 'text/event-stream'
-            ? { status: 200, encoding: 'identity', bytes: plain.length }
-            : { status: 200, encoding: 'gzip', bytes: packed.length }
-        expect(answer, `${wire} ${type}`).toEqual(expected)
+        expect(answer, `${wire} ${type}`).toEqual({ status: 200, encoding: undefined, bytes: plain.length })
       }
     }
   })
 
-  it('a damaged or doubly packed answer reaches the client untouched', async () => {
-    const text = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'Hi' } }] })}\n\n`
-    const once = gzipSync(text)
-    const cases: [Buffer, string][] = [
-      [once.subarray(0, once.length - 6), 'gzip'],
-      [Buffer.concat([once.subarray(0, 20), Buffer.from('garbage'), once.subarray(20)]), 'gzip'],
-      [gzipSync(gzipSync(filler(10 * MB))), 'gzip, gzip'],
-      [PACK.br(PACK.gzip(filler(10 * MB))), 'gzip, br'],
-      [Buffer.from('not packed at all'), 'br'],
-      [Buffer.from('who knows'), 'constructor'],
-    ]
-    for (const [packed, encoding] of cases) {
-      for (const type of ['text/event-stream', 'application/json']) {
-        const upstream = await packedUpstream(packed, type, encoding)
-        const { proxy, events } = await testProxy({ upstreams: { openai: upstream.url } }, { tools: false })
-        const answer = await raw(proxy.url + PATHS.chat, { ...BODIES.chat, stream: true })
-        expect(answer).toEqual({ status: 200, encoding, bytes: packed.length })
-        // It is unpacked when the client has it.
-        await expect.poll(() => events.at(-1)?.type, { timeout: 20_000 }).toBe('request-forwarded')
-      }
+  it.each(['gzip, gzip', 'gzip, br', 'constructor'])('passes as it came where it is %s', async (encoding) => {
+    const packed = gzipSync(gzipSync(filler(10 * MB)))
+    for (const type of ['text/event-stream', 'application/json']) {
+      const upstream = await packedUpstream(packed, type, encoding)
+      const { proxy, events } = await testProxy({ upstreams: { openai: upstream.url } })
+      const answer = await raw(proxy.url + PATHS.chat, { ...BODIES.chat, ...TOOLS.chat, stream: true })
+      expect(answer).toEqual({ status: 200, encoding, bytes: packed.length })
+      await expect.poll(() => events.at(-1)?.type, { timeout: 20_000 }).toBe('request-forwarded')
     }
   })
 

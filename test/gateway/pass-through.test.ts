@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { request } from 'node:http'
-import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
@@ -92,23 +92,19 @@ describe('bytes that pass', () => {
     expect(Number(response.headers.get('x-plimsoll-saved'))).toBeGreaterThan(10_000)
   })
 
-  it('hands a packed answer on packed, and still reads the usage in it', async () => {
-    const packed = gzipSync(MESSAGE)
+  it('asks for a plain answer, and unpacks one that comes packed anyway', async () => {
     const upstream = await plainUpstream((_request, response) => {
+      const packed = gzipSync(MESSAGE)
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(packed)
     })
     const { proxy, events } = await testProxy({ upstreams: { anthropic: upstream.url } })
     const raw = await rawPost(`${proxy.url}/anthropic/v1/messages`, ODD_BODY, { 'accept-encoding': 'gzip, zstd' })
-    expect(raw.headers['content-encoding']).toBe('gzip')
-    expect(raw.body.equals(packed)).toBe(true)
-    expect(gunzipSync(raw.body).toString()).toBe(MESSAGE)
+    expect(upstream.received[0]!.headers['accept-encoding']).toBe('identity')
+    expect(raw.headers['content-encoding']).toBeUndefined()
+    expect(raw.body.toString()).toBe(MESSAGE)
     // Answers are recorded when the client has them.
     await proxy.close()
     expect(events.find((event) => event.type === 'usage-recorded')).toMatchObject({ usage: { input: 12, output: 3 } })
-    // Node 20 could not read zstd along, so it is not offered there.
-    const offered = String(upstream.received[0]!.headers['accept-encoding'])
-    expect(offered.startsWith('gzip')).toBe(true)
-    expect(offered.includes('zstd')).toBe('zstdDecompress' in (await import('node:zlib')))
   })
 
   it('streams what is no model call both ways without reading it', async () => {

@@ -116,7 +116,6 @@ const CASES: readonly { name: string; input: string | Uint8Array; kind: string; 
     name: 'nmap',
     input: '<?xml version="1.0"?>\n<!DOCTYPE nmaprun>\n<nmaprun args="nmap"><host/></nmaprun>',
     kind: 'xml',
-    format: 'nmap',
   },
   {
     name: 'Python trace',

@@ -17,7 +17,6 @@ function check(name: string, input: string | Uint8Array, budget: number): Shown 
   if (shown.truncated) {
     expect(handlesIn(shown.text), where).toEqual([HANDLE])
     expect(shown.shown.bytes, where).toBeLessThan(shown.original.bytes)
-    expect(shown.audit?.originalBytes, where).toBe(Buffer.byteLength(input))
     expect(shown.report.large_payload_handled, where).toBe(true)
   }
   return shown

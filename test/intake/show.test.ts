@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
 import { handlesIn } from '../../src/core/handles.ts'
-import { createToolRegistry, foldMathematical, show } from '../../src/engine/intake/index.ts'
+import { createToolRegistry, show } from '../../src/engine/intake/index.ts'
 import { countTokens, HANDLE, options, OTHER_HANDLE } from './helpers.ts'
 
 const records = (count: number): string =>
@@ -25,9 +25,8 @@ describe('what fits', () => {
     expect(show(text, options(100))).toMatchObject({ text, body: text, truncated: false, mime: 'application/json' })
   })
 
-  it('has no notice, no audit record and a report that says so', () => {
+  it('has no notice, and a report that says so', () => {
     const shown = show('ok', options(10))
-    expect(shown.audit).toBeUndefined()
     expect(shown.report).toMatchObject({ large_payload_handled: false, handling_mode: 'none', compressed: false })
   })
 
@@ -367,12 +366,6 @@ describe('characters', () => {
   })
 })
 
-describe('mathematical letters', () => {
-  it('can be folded to plain ones', () => {
-    expect(foldMathematical('𝐇𝐞𝐥𝐥𝐨 𝟙𝟚 wörld')).toBe('Hello 12 wörld')
-  })
-})
-
 describe('the report', () => {
   it('has the keys of both designs and the injected clock', () => {
     let time = 100
@@ -393,13 +386,6 @@ describe('the report', () => {
       content_type: 'json',
       n_original_keys: 4,
       sample_data: { a: expect.any(String) as string, b: '2', c: '3' },
-    })
-    expect(shown.audit).toEqual({
-      action: 'shown-in-part',
-      reason: 'more than 100 tokens',
-      originalBytes: shown.original.bytes,
-      shownBytes: shown.shown.bytes,
-      handle: HANDLE,
     })
   })
 

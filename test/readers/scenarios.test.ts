@@ -180,7 +180,10 @@ describe('tool budgets, with the windows of the handle design', () => {
   // 1,200 characters fit into 3,220 - 64 - 2,896 = 260 tokens only by half.
   for (const { name, window, buffer, output, base, results, steps } of rows) {
     it(name, async () => {
-      const budget = toolBudget({ tokenizers: [quarters], room: () => window - buffer - output - base })
+      const budget = toolBudget({
+        countTokens: (text) => quarters.count(text).high,
+        room: () => window - buffer - output - base,
+      })
       const granted: string[] = []
       for (const { tool, characters, always } of results) {
         const grant = await budget.reserve({
@@ -197,7 +200,11 @@ describe('tool budgets, with the windows of the handle design', () => {
   }
 
   it('passes the wrapper of a batch whole while its parts share', async () => {
-    const budget = toolBudget({ tokenizers: [quarters], room: () => 500, minPreviewTokens: 10 })
+    const budget = toolBudget({
+      countTokens: (text) => quarters.count(text).high,
+      room: () => 500,
+      minPreviewTokens: 10,
+    })
     const grants = await budget.reserveBatch([
       { callId: '1', tool: 'big', full: 'x'.repeat(4000), preview },
       { callId: '2', tool: 'batch', full: 'b'.repeat(800), always: true },

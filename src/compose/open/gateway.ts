@@ -49,7 +49,7 @@ export function openGateway(
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(content, isShared),
+      steps: hiddenSteps(content),
       reader: stepReader(cacheSizes(options.memoryBytes).steps),
       tools: {
         readers: readers.of,

@@ -1,10 +1,9 @@
 /** Intake: what a tool's output is, and the best view of it within a budget. Pure and synchronous; stores are elsewhere. */
 export { classify } from './classify.ts'
 export { describeOutput, show } from './show.ts'
-export { headTail, layOut } from './text.ts'
-export { foldMathematical, neutralise, sanitise, wellFormed } from './sanitise.ts'
+export { headTail } from './text.ts'
+export { neutralise, sanitise, wellFormed } from './sanitise.ts'
 export { createToolRegistry, type ToolRegistry, type ToolSummary } from './registry.ts'
-export { createDrain } from './logs/drain.ts'
 export { runTemplate } from './templates/index.ts'
 export { pointerText } from './notice.ts'
 export type { Shown, ShowOptions, ShowReport } from './types.ts'

@@ -17,7 +17,6 @@ const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u0080-\u0084\u00
 const NEEDS_CLEANING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|\p{Surrogate}/u
 /* eslint-enable no-control-regex */
 const LONE_SURROGATE = /\p{Surrogate}/gu
-const MATHEMATICAL = /[\u{1D400}-\u{1D7FF}]/gu
 
 /** Lone surrogates make a request body that strict parsers reject for good, so they become U+FFFD. */
 export const wellFormed = (text: string): string => text.replace(LONE_SURROGATE, '\uFFFD')
@@ -50,10 +49,6 @@ export function sanitise(text: string): string {
   if (!NEEDS_CLEANING.test(text)) return text
   return wellFormed(stripTerminal(text))
 }
-
-/** ai-agent's step: mathematical letters as plain ones, since they cost several tokens each and hide words. */
-export const foldMathematical = (text: string): string =>
-  text.replace(MATHEMATICAL, (letter) => letter.normalize('NFKC'))
 
 const HANDLE = /art_(?=[0-9a-hjkmnp-tv-z]{26})/g
 

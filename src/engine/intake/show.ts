@@ -30,7 +30,7 @@ export function show(input: string | Uint8Array, options: ShowOptions): Shown {
   const whole = showWhole(inspected, options)
   const result = whole ?? showPart(inspected, options)
   const elapsed = started === undefined ? undefined : options.now!() - started
-  return finish(inspected, result, options, elapsed)
+  return finish(inspected, result, elapsed)
 }
 
 interface Result {
@@ -152,7 +152,7 @@ function sizeOf(classified: Inspected['classified'], items = classified.items): 
   return { bytes, chars, lines, items }
 }
 
-function finish(inspected: Inspected, result: Result, options: ShowOptions, elapsed: number | undefined): Shown {
+function finish(inspected: Inspected, result: Result, elapsed: number | undefined): Shown {
   const { classified } = inspected
   const { kind, format } = classified
   const original = sizeOf(classified, result.view?.items)
@@ -181,15 +181,6 @@ function finish(inspected: Inspected, result: Result, options: ShowOptions, elap
     shown,
     about: aboutOf(classified, original.items),
     report: reportOf(inspected, result, original, bytes, elapsed),
-    audit: result.truncated
-      ? {
-          action: 'shown-in-part',
-          reason: `more than ${options.budgetTokens} tokens`,
-          originalBytes: original.bytes,
-          shownBytes: bytes,
-          handle: options.handle,
-        }
-      : undefined,
   }
 }
 

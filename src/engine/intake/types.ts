@@ -82,8 +82,6 @@ export interface Shown {
   /** What the input is, in the words of an artifact's description. */
   readonly about: About
   readonly report: ShowReport
-  /** One record per cut. Absent when nothing was cut. */
-  readonly audit?: CutRecord
 }
 
 export interface About {
@@ -92,14 +90,6 @@ export interface About {
   readonly lines: number
   readonly items?: number
   readonly contentKind: ContentKind
-}
-
-export interface CutRecord {
-  readonly action: 'shown-in-part'
-  readonly reason: string
-  readonly originalBytes: number
-  readonly shownBytes: number
-  readonly handle?: string
 }
 
 export type HandlingMode =

@@ -26,7 +26,7 @@ import {
   type ToolResultRequest,
 } from '../tool-results/tool-result.ts'
 import { mutex } from '../../util/mutex.ts'
-import type { ToolBudget } from '../tool-results/tool-budget.ts'
+import type { MayRun } from '../tool-results/tool-budget.ts'
 import { readRequest } from '../prepare/open.ts'
 import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
 import { highWater } from '../epoch/thresholds.ts'
@@ -50,7 +50,7 @@ export interface Session<Format extends string = string> {
   /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
   toolResult(request: ToolResultRequest): Promise<ShownResult>
   /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
-  canExecute(tool: string): ReturnType<ToolBudget['canExecute']>
+  canExecute(tool: string): Promise<MayRun>
   /** Before the model is called: the request that fits. */
   prepare<Body extends string | object>(request: PrepareRequest<Body, Format>): Promise<PreparedTurn<Body>>
   /** The request under the edits that stand, without deciding anything new: what a count is about. */
@@ -135,7 +135,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     agent,
     tenant,
     toolResult: together((requests) => runAnyway((engine, branch) => toolResults(engine, branch, requests))),
-    canExecute: (tool) => runAnyway((engine, branch) => canExecute(engine, branch, tool)),
+    canExecute: (tool) => runAnyway(async (engine, branch) => canExecute(engine, branch, tool)),
     // What goes out is what came in, with edits inside it.
     prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
       const ready = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))

@@ -82,7 +82,7 @@ async function shortened(
     const open = turn.fresh.filter(({ identity }) => !sent.has(identity))
     // The window does not empty between turns.
     taken += budget.snapshot().turn?.all ?? 0
-    await budget.nextTurn()
+    budget.nextTurn()
     // What is shown already counts as well.
     for (const item of [...turn.others, ...old.map(({ index }) => conversation.items[index]!)]) {
       const { callId = '', toolName: tool = 'tool', text: full } = item

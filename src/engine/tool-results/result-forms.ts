@@ -1,4 +1,3 @@
-import { exactly } from '../../core/count.ts'
 import type { Handle } from '../../core/handles.ts'
 import type { IntakeRule, Policy } from '../../core/policy.ts'
 import type { Branch } from '../session/branch.ts'
@@ -159,7 +158,7 @@ export function budgetOf(
   const turn = Math.min(turnTokens ?? Infinity, (turnShare ?? Infinity) * limitTokens)
   const { previewTokens } = sizesOf(intake, limitTokens)
   return toolBudget({
-    tokenizers: [{ name: 'scale', count: (text) => exactly(countTokens(text)) }],
+    countTokens,
     used,
     minPreviewTokens: Math.max(1, Math.min(minPreviewTokens ?? MIN_PREVIEW_TOKENS, previewTokens)),
     turnTokens: turn < Infinity ? Math.floor(turn) : undefined,

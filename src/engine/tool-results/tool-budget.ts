@@ -1,13 +1,10 @@
+/** One function is longer than 80 lines: all of it works on the four sums that a budget keeps. */
+
 import { handlesIn } from '../../core/handles.ts'
 import type { TokenLimits } from '../../core/policy.ts'
-import type { Tokenizer } from '../../ports/tokenizer.ts'
-import { mutex } from '../../util/mutex.ts'
-
-export type { TokenLimits }
 
 export interface ToolBudgetOptions extends TokenLimits {
-  /** Every one of them must find that it fits: results may go to any of the targets. */
-  readonly tokenizers: readonly Tokenizer[]
+  readonly countTokens: (text: string) => number
   /** Limits of single tools, beside those for all. */
   readonly tools?: Readonly<Record<string, TokenLimits>>
   /** Tokens left in the window right now, before anything of this turn. @default no limit */
@@ -63,21 +60,10 @@ export interface BudgetSnapshot {
 
 export const NOTHING_USED: BudgetSnapshot = { session: 0, tools: {} }
 
-export interface ToolBudget {
-  /** The largest count of any target's tokenizer, upper bounds included. */
-  countTokens(text: string): number
-  /** What `reserve` would answer now, without taking anything. */
-  preview(result: ResultForms): Promise<BudgetGrant>
-  /** Takes the tokens of the form that fits. Calls wait for each other, so parallel tools never spend the same tokens. */
-  reserve(result: ResultForms): Promise<BudgetGrant>
-  /** A batch of parallel results: small ones stay whole, what they leave is shared equally by the large ones. */
-  reserveBatch(results: readonly ResultForms[]): Promise<readonly BudgetGrant[]>
-  /** Whether a call of this tool could still show anything; else the text that answers it in its place. */
-  canExecute(tool: string): Promise<{ readonly ok: true } | { readonly ok: false; readonly refusal: string }>
-  /** A new turn: its own limits begin again, those of the session go on. */
-  nextTurn(): Promise<void>
-  snapshot(): BudgetSnapshot
-}
+export type ToolBudget = ReturnType<typeof toolBudget>
+
+/** Whether a tool may run; else the text that answers its call in its place. */
+export type MayRun = { readonly ok: true } | { readonly ok: false; readonly refusal: string }
 
 const DEFAULT_MIN_PREVIEW = 200
 const DEFAULT_MIN_EXECUTE = 50
@@ -91,20 +77,17 @@ interface Allowance {
 
 /**
  * The tokens that tool results may take, per tool and for all, per turn and per session. A result that is too large is
- * shown as a preview, else as a handle, else answered with the reason. Forms are made while the budget is locked, so they
- * must not ask it for more. Longer than other functions, since all of it works on the four sums that it keeps.
+ * shown as a preview, else as a handle, else answered with the reason. A budget is used for one batch after the other.
  */
-export function toolBudget(options: ToolBudgetOptions): ToolBudget {
-  const { tokenizers, tools = {}, room = () => Infinity, used } = options
+export function toolBudget(options: ToolBudgetOptions) {
+  const { tools = {}, room = () => Infinity, used } = options
   const { minPreviewTokens = DEFAULT_MIN_PREVIEW, minExecuteTokens = DEFAULT_MIN_EXECUTE } = options
-  const oneAtATime = mutex()
   let turn = used?.turn?.all ?? 0
   let session = used?.session ?? 0
   const turnByTool = new Map(Object.entries(used?.turn?.tools ?? {}))
   const sessionByTool = new Map(Object.entries(used?.tools ?? {}))
 
-  const countTokens = (text: string): number =>
-    Math.ceil(Math.max(0, ...tokenizers.map((tokenizer) => tokenizer.count(text).high)))
+  const countTokens = (text: string): number => Math.ceil(options.countTokens(text))
 
   const allowanceForAll = (): Allowance =>
     tightest([
@@ -162,7 +145,8 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
     return shareFairly(wanted, allowanceForAll().tokens)
   }
 
-  async function reserveNow(result: ResultForms, allowed: Allowance): Promise<BudgetGrant> {
+  /** Takes the tokens of the form that fits. */
+  async function reserve(result: ResultForms, allowed = allowance(result.tool)): Promise<BudgetGrant> {
     const granted = await grant(result, allowed)
     const { tool } = result
     turn += granted.tokens
@@ -172,36 +156,33 @@ export function toolBudget(options: ToolBudgetOptions): ToolBudget {
   }
 
   return {
-    countTokens,
-    preview: async (result) => oneAtATime(async () => grant(result, allowance(result.tool))),
-    reserve: async (result) => oneAtATime(async () => reserveNow(result, allowance(result.tool))),
-    reserveBatch: async (results) =>
-      oneAtATime(async () => {
-        const grants = new Map<ResultForms, BudgetGrant>()
-        for (const result of results.filter(({ always }) => always === true))
-          grants.set(result, await reserveNow(result, allowance(result.tool)))
-        const others = results.filter(({ always }) => always !== true)
-        const shares = batchShares(others)
-        for (const [i, result] of others.entries()) {
-          const limit = allowance(result.tool)
-          const share = shares[i] ?? 0
-          const reason = `${others.length} results share what this turn has left`
-          const shared: Allowance = { tokens: share, reason, isWindow: limit.isWindow }
-          grants.set(result, await reserveNow(result, share < limit.tokens ? shared : limit))
-        }
-        return results.flatMap((result) => grants.get(result) ?? [])
-      }),
-    canExecute: async (tool) =>
-      oneAtATime(async () => {
-        const { tokens, reason } = allowance(tool)
-        return tokens >= minExecuteTokens ? { ok: true } : { ok: false, refusal: notRunText(tool, reason) }
-      }),
-    nextTurn: async () =>
-      oneAtATime(async () => {
-        turn = 0
-        turnByTool.clear()
-      }),
-    snapshot: () => ({
+    reserve,
+    /** A batch of parallel results: small ones stay whole, what they leave is shared equally by the large ones. */
+    async reserveBatch(results: readonly ResultForms[]): Promise<readonly BudgetGrant[]> {
+      const grants = new Map<ResultForms, BudgetGrant>()
+      for (const result of results) if (result.always === true) grants.set(result, await reserve(result))
+      const others = results.filter(({ always }) => always !== true)
+      const shares = batchShares(others)
+      for (const [i, result] of others.entries()) {
+        const limit = allowance(result.tool)
+        const share = shares[i] ?? 0
+        const reason = `${others.length} results share what this turn has left`
+        const shared: Allowance = { tokens: share, reason, isWindow: limit.isWindow }
+        grants.set(result, await reserve(result, share < limit.tokens ? shared : limit))
+      }
+      return results.flatMap((result) => grants.get(result) ?? [])
+    },
+    /** Whether a call of this tool could still show anything. */
+    canExecute(tool: string): MayRun {
+      const { tokens, reason } = allowance(tool)
+      return tokens >= minExecuteTokens ? { ok: true } : { ok: false, refusal: notRunText(tool, reason) }
+    },
+    /** A new turn: its own limits begin again, those of the session go on. */
+    nextTurn(): void {
+      turn = 0
+      turnByTool.clear()
+    },
+    snapshot: (): BudgetSnapshot => ({
       session,
       tools: Object.fromEntries(sessionByTool),
       turn: { all: turn, tools: Object.fromEntries(turnByTool) },

@@ -13,7 +13,7 @@ import { wellFormed, type ShowReport } from '../intake/index.ts'
 import { appendTo } from '../session/log.ts'
 import { putArtifact, reference } from '../store-admin/retention.ts'
 import { budgetOf, countedFor, draftResult, type ResultDraft, type ResultScale } from './result-forms.ts'
-import type { BudgetGrant, BudgetStep, ToolBudget } from './tool-budget.ts'
+import type { BudgetGrant, BudgetStep, MayRun, ToolBudget } from './tool-budget.ts'
 
 export interface ToolResultRequest {
   readonly tool: string
@@ -73,7 +73,7 @@ export async function toolResults(
 }
 
 /** Whether a result of this tool could still be shown; else the text that answers a call in its place. */
-export async function canExecute(deps: EngineDeps, branch: Branch, tool: string): ReturnType<ToolBudget['canExecute']> {
+export function canExecute(deps: EngineDeps, branch: Branch, tool: string): MayRun {
   const closingTools = deps.policy.cascade.flatMap((step) => (step.step === 'final' ? step.tools : []))
   if (!branch.log.toolBudgetExceeded || closingTools.includes(tool))
     return weighing(deps, branch, {}).budget.canExecute(tool)

@@ -3,10 +3,10 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Frame } from '../../formats/framing.ts'
 import type { Wire } from '../../formats/registry.ts'
 import { errorEvent } from '../answer.ts'
-import type { UpstreamAnswer, When } from '../types.ts'
+import type { When } from '../types.ts'
+import type { UpstreamAnswer } from '../read-answer.ts'
 import type { HiddenNext, HiddenSession } from './session.ts'
 import type { Passed } from '../../formats/wire/steps.ts'
-import { decodeBody, unpacked } from '../http/encoding.ts'
 import { isRecord, type Fields } from '../../core/values.ts'
 
 interface AnswerDeps {
@@ -60,7 +60,7 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
       recorded = undefined
       let rest = ''
       try {
-        for await (const bytes of unpacked(answer.body, answer.header('content-encoding'))) {
+        for await (const bytes of answer.body) {
           const text = frames.push(bytes).map(pass).join('')
           if (text !== '') yield Buffer.from(text)
         }
@@ -94,7 +94,7 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
   }
 }
 
-/** A whole answer is kept until its end to be read; a longer one, packed or not, passes as it came. */
+/** A whole answer is kept until its end to be read; a longer one passes as it came. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 /**
@@ -107,9 +107,7 @@ export async function hiddenWhole(deps: AnswerDeps, first: UpstreamAnswer): Prom
   const bodies: Fields[] = []
   const visible: Fields[] = []
   for (let answer = first; ;) {
-    const packed = await answer.body.whole(MAX_BYTES)
-    const encoding = answer.header('content-encoding')
-    const bytes = packed && (await decodeBody(packed, encoding, MAX_BYTES).catch(() => undefined))
+    const bytes = await answer.body.whole(MAX_BYTES)
     if (bytes === undefined) {
       const recorded = deps.recorded(() => undefined, 'behind')
       deps.settled(recorded)

@@ -22,7 +22,7 @@ const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
   readonly steps: HiddenSteps
-  readonly reader: (codec: Codec, wire: HiddenWire) => StepReader
+  readonly reader: ReturnType<typeof stepReader>
   readonly tools: HiddenToolDeps
 }
 
@@ -35,6 +35,8 @@ export interface HiddenNext {
 
 /** A request into which our tools may come, and what happens to its answers. */
 export interface HiddenSession {
+  /** Steps of before are in the request. */
+  readonly isRestored: boolean
   /** Told what the engine declared, before the request leaves. */
   declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
@@ -85,7 +87,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
   const wanted = new Set(await deps.steps.chains(owner))
   const found: Restoration[] = []
-  for (const link of wanted.size === 0 ? [] : links) {
+  for (const link of links) {
     if (!wanted.has(link.chain)) continue
     const answer = await deps.steps.answer(owner, link.chain)
     const own = answerAfter(conversation.items, link)
@@ -95,24 +97,23 @@ export async function withHiddenSteps<R extends AskingRequest>(
   }
   const restored = restore(conversation, found)
   if (!mayDeclare && restored === conversation) return request
-  const tools = readerTools(names.filter(isOurs))
   // The client's own list of tools, by content: where it did not change, a conversation has the same list.
-  const texts = JSON.stringify(conversation.tools.map(({ text }) => text))
-  const list = sha256Text(texts, 'hex').slice(0, 32)
+  const list = sha256Text(JSON.stringify(conversation.tools.map(({ text }) => text)), 'hex').slice(0, 32)
   let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
   const offer = (): ToolOffer => ({
-    tools: mayDeclare ? tools : [],
-    ...(standing !== undefined && { declared: standing.tools, withEpoch: standing.withEpoch ?? false }),
+    tools: mayDeclare ? readerTools(names.filter(isOurs)) : [],
+    declared: standing?.tools,
+    withEpoch: standing?.withEpoch,
     isClosed: admission === 'closed',
   })
   const taken: HiddenStep[] = []
   let transcript = restored
   const hidden: HiddenSession = {
+    isRestored: restored !== conversation,
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
       if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
-      const withEpoch = epoch !== undefined && standing !== undefined
-      standing = { tools: declared, ...(withEpoch && { withEpoch }) }
+      standing = { tools: declared, withEpoch: (epoch !== undefined && standing !== undefined) || undefined }
       await deps.steps.declare(owner, list, standing)
     },
     stream: () => wire.stream(mayDeclare ? isOurs : () => false),
@@ -141,8 +142,8 @@ export async function withHiddenSteps<R extends AskingRequest>(
       await deps.steps.remember(owner, chain, { steps: taken, sign: signOf(response.items) })
     },
   }
-  if (restored === conversation) return { ...request, hidden, offer: offer() }
-  return { ...request, hidden, offer: offer(), conversation: restored, links: linksOf(restored) }
+  const chain = restored === conversation ? links : linksOf(restored)
+  return { ...request, hidden, offer: offer(), conversation: restored, links: chain }
 }
 
 /**
@@ -202,74 +203,40 @@ interface HiddenAnswer {
   readonly sign: string
 }
 
-export interface HiddenSteps {
-  /** Undefined where nothing was decided yet. `tools` names the client's list. */
-  declared(owner: StepOwner, tools: string): Promise<Declared | undefined>
-  declare(owner: StepOwner, tools: string, declared: Declared): Promise<void>
-  /** Chain hashes of the visible requests in whose answers steps are hidden. */
-  chains(owner: StepOwner): Promise<readonly string[]>
-  answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined>
-  /** Durable when it resolves, since the client may come back at once. */
-  remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void>
-}
+export type HiddenSteps = ReturnType<typeof hiddenSteps>
 
-const MAX_KNOWN = 2_000
-
-/**
- * Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. `isShared`: other processes serve
- * the same sessions at the same time.
- */
-export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>, isShared: boolean): HiddenSteps {
-  /** Declarations on their way into the store. */
-  const declaring = new Map<string, Promise<unknown>>()
-  const known = new BoundedMap<string, HiddenAnswer>(MAX_KNOWN)
+/** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
+export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>) {
   const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
   const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
   const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
   const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
-  const inMemory = ({ tenant }: StepOwner, key: string): string => `${tenant}\n${key}`
   return {
-    async declared(owner, tools) {
-      const key = toolsKey(owner, tools)
-      await declaring.get(inMemory(owner, key))
-      const stored = await store.getValue(owner.tenant, key)
+    /** Undefined where nothing was decided yet. `tools` names the client's list. */
+    async declared(owner: StepOwner, tools: string): Promise<Declared | undefined> {
+      const stored = await store.getValue(owner.tenant, toolsKey(owner, tools))
       return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
     },
-    async declare(owner, tools, declared) {
+    async declare(owner: StepOwner, tools: string, declared: Declared): Promise<void> {
       const { tenant, session } = owner
-      const key = toolsKey(owner, tools)
-      const writing = store.setValue(tenant, key, JSON.stringify(declared), false, { durable: 'soon', session })
-      // The next request may come to another process; and what came with an epoch is decided in another way without it.
-      if (isShared || declared.withEpoch === true) return void (await writing)
-      // A process that loses it, to a kill or a store that is away (which the record of the answer tells), decides the same again.
-      const name = inMemory(owner, key)
-      const done = writing
-        .catch(() => undefined)
-        .finally(() => {
-          if (declaring.get(name) === done) declaring.delete(name)
-        })
-      declaring.set(name, done)
+      const text = JSON.stringify(declared)
+      const writing = store.setValue(tenant, toolsKey(owner, tools), text, false, { durable: 'soon', session })
+      // What came with an epoch is decided in another way without it. Anything else a process that loses it decides the same again.
+      await (declared.withEpoch === true ? writing : writing.catch(() => undefined))
     },
-    async chains(owner) {
+    /** Chain hashes of the visible requests in whose answers steps are hidden. */
+    async chains(owner: StepOwner): Promise<readonly string[]> {
       const stored = await store.getValue(owner.tenant, chainsKey(owner))
       return stored === undefined ? [] : (JSON.parse(stored) as { readonly chains: readonly string[] }).chains
     },
-    async answer(owner, chain) {
-      const key = answerKey(owner, chain)
-      const found = known.get(inMemory(owner, key))
-      if (found !== undefined) return found
-      const text = await store.getValue(owner.tenant, key)
-      if (text === undefined) return undefined
-      const answer = JSON.parse(text) as HiddenAnswer
-      known.set(inMemory(owner, key), answer)
-      return answer
+    async answer(owner: StepOwner, chain: string): Promise<HiddenAnswer | undefined> {
+      const text = await store.getValue(owner.tenant, answerKey(owner, chain))
+      return text === undefined ? undefined : (JSON.parse(text) as HiddenAnswer)
     },
-    async remember(owner, chain, answer) {
-      const key = answerKey(owner, chain)
-      // What the store holds is what every later request gets, in this process too: it may have taken secrets out.
+    /** Durable when it resolves, since the client may come back at once. */
+    async remember(owner: StepOwner, chain: string, answer: HiddenAnswer): Promise<void> {
       const { tenant, session } = owner
-      const stored = await store.setValue(tenant, key, JSON.stringify(answer), false, { session })
-      known.set(inMemory(owner, key), JSON.parse(stored) as HiddenAnswer)
+      await store.setValue(tenant, answerKey(owner, chain), JSON.stringify(answer), false, { session })
       const chains = [...new Set([...(await this.chains(owner)), chain])]
       await store.setValue(tenant, chainsKey(owner), JSON.stringify({ chains }), false, { session })
     },
@@ -294,28 +261,23 @@ function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
   return answer
 }
 
-/** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
-export interface StepReader {
-  /** The step as the upstream got it; `id` tells it from others of the conversation. */
-  read(step: Pick<HiddenStep, 'parts' | 'results'>, id: string): readonly Item[]
-  /** An item with the rest of its text. */
-  rest(item: Item, text: string): Item
-}
-
 const MAX_CHARACTERS = 20_000_000
 
-export function stepReader(characters = MAX_CHARACTERS): (codec: Codec, wire: HiddenWire) => StepReader {
+/** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
+export function stepReader(characters = MAX_CHARACTERS) {
   const known = new BoundedMap<string, readonly Item[]>(characters)
   const rests = new WeakMap<Item, Item>()
-  return (codec, wire) => ({
-    read({ parts, results }, id) {
+  return (codec: Codec, wire: HiddenWire) => ({
+    /** The step as the upstream got it; `id` tells it from others of the conversation. */
+    read({ parts, results }: Pick<HiddenStep, 'parts' | 'results'>, id: string): readonly Item[] {
       const messages = wire.continuation(parts, results)
       const key = `${codec.format}\n${id}\n${JSON.stringify(messages)}`
       const items = known.get(key) ?? readMessages(codec, wire.list, messages, id)
       known.set(key, items, key.length)
       return items
     },
-    rest(item, text) {
+    /** An item with the rest of its text. */
+    rest(item: Item, text: string): Item {
       const found = rests.get(item)
       if (found?.text === text) return found
       const rest: Item = { ...item, text, edited: true }
@@ -324,6 +286,8 @@ export function stepReader(characters = MAX_CHARACTERS): (codec: Codec, wire: Hi
     },
   })
 }
+
+export type StepReader = ReturnType<ReturnType<typeof stepReader>>
 
 /** The client's answer at hand, from its first item on. */
 interface VisibleAnswer {
@@ -359,7 +323,7 @@ function restorationsOf(
       out.push({
         items: reader.read({ parts: step.parts, results: [...step.results, ...own] }, id),
         instead: [...left, ...answered].map((item) => item.id),
-        ...(behind !== undefined && { before: behind.id }),
+        before: behind?.id,
       })
       left = []
       continue
@@ -377,8 +341,8 @@ function restorationsOf(
     out.push({
       items: shown,
       instead: gone.map((item) => item.id),
-      ...(before !== undefined && { before: before.id }),
-      ...(cut !== undefined && { rest: reader.rest(cut.item, cut.text) }),
+      before: before?.id,
+      rest: cut && reader.rest(cut.item, cut.text),
     })
   }
   return out

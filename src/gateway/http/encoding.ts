@@ -24,7 +24,7 @@ export const isEncoded = (encoding: string | undefined): encoding is string =>
  * to, and no client of an API packs twice.
  * @throws PlimsollError `unsupported`
  */
-function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
+export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
   if (!isEncoded(encoding)) return undefined
   const names = encoding
     .toLowerCase()
@@ -46,13 +46,6 @@ function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
     `The body is encoded as ${JSON.stringify(name)}, which this proxy cannot read.`,
     { advice: advice(), fields },
   )
-}
-
-/** A body unpacked on its way. @throws PlimsollError `unsupported` for an encoding that this Node does not know. */
-export function unpacked(body: AsyncIterable<Uint8Array>, encoding: string | undefined): AsyncIterable<Uint8Array> {
-  const unpack = unpacker(encoding)
-  // A failure on the way shows where the unpacked stream is read.
-  return unpack === undefined ? body : pipeline(body, unpack, () => undefined)
 }
 
 /** @throws PlimsollError `unsupported` for an encoding that this Node does not know, `too-large` for what unpacks to too much. */
@@ -84,81 +77,6 @@ export const bodyTooLarge = (maxBytes: number): PlimsollError =>
     `The body is larger than the ${maxBytes.toLocaleString('en')} bytes that this proxy accepts.`,
     { advice: 'Raise --max-body, or send less.', fields: { maxBytes } },
   )
-
-/** What we may offer an upstream: the client's own list without encodings that we could not read along. */
-export function readableEncodings(accepted = ''): string {
-  const kept = accepted
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => UNPACK.has(name.split(';')[0]!.toLowerCase()))
-  return kept.length === 0 ? 'identity' : kept.join(', ')
-}
-
-/** Whether an answer can be read along at all. */
-export function isReadable(encoding: string | undefined): boolean {
-  try {
-    unpacker(encoding)?.destroy()
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Unpacks a copy of a body that passes by. Whatever goes wrong ends the copy and nothing else. */
-interface CopyDecoder {
-  push(chunk: Uint8Array): void
-  /** Resolves when what was pushed so far has been handed on; undefined where it has been. */
-  flushed(): Promise<void> | undefined
-  /** Everything was handed on; false when it could not be: damaged, or larger than the limit. */
-  end(): boolean | Promise<boolean>
-}
-
-/** @param maxBytes what may be handed on, unpacked; a copy that is longer ends there. Undefined for an encoding that cannot be read. */
-export function copyDecoder(
-  encoding: string | undefined,
-  maxBytes: number,
-  onBytes: (bytes: Uint8Array) => void,
-): CopyDecoder | undefined {
-  let isWhole = true
-  let size = 0
-  const hand = (bytes: Uint8Array): void => {
-    if (!isWhole) return
-    size += bytes.length
-    isWhole = size <= maxBytes
-    try {
-      if (isWhole) onBytes(bytes)
-    } catch {
-      isWhole = false
-    }
-  }
-  if (!isEncoded(encoding)) return { push: hand, flushed: () => undefined, end: () => isWhole }
-  if (!isReadable(encoding)) return undefined
-  const stream = unpacker(encoding)!
-  stream.on('data', (bytes: Buffer) => {
-    hand(bytes)
-    if (!isWhole) stream.destroy()
-  })
-  const done = new Promise<void>((resolve) => {
-    stream.on('error', () => {
-      isWhole = false
-      resolve()
-    })
-    stream.once('end', resolve).once('close', resolve)
-  })
-  let written = Promise.resolve()
-  return {
-    push(chunk) {
-      if (!isWhole || stream.destroyed) return
-      written = Promise.race([done, new Promise<void>((resolve) => void stream.write(chunk, () => resolve()))])
-    },
-    flushed: () => written,
-    async end() {
-      if (isWhole && !stream.destroyed) stream.end()
-      await done
-      return isWhole
-    },
-  }
-}
 
 /** One part of a path as it was meant. @throws PlimsollError `bad-input` */
 export function decodePart(part: string): string {

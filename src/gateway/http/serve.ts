@@ -48,9 +48,9 @@ export async function serve(deps: ServeDeps, incoming: IncomingMessage, response
     failure = isPlimsollError(error) ? error.code : 'upstream'
     fail(response, routeOf(method, path), error)
   }
-  const line = lineOf(method, path, response, performance.now() - startedAt, turn, failure)
+  if (deps.onRequest === undefined) return
   try {
-    deps.onRequest?.(line)
+    deps.onRequest(lineOf(method, path, response, performance.now() - startedAt, turn, failure))
   } catch {
     // A log that cannot be written is no trouble of the request, which is over.
   }

@@ -6,8 +6,8 @@ import { PlimsollError } from '../../core/errors.ts'
 import { endpointAtRoot, type HeaderReader } from '../../formats/endpoints.ts'
 import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
 import { toUpstream } from '../headers.ts'
-import { AnswerBody, answerOf } from '../read-answer.ts'
-import type { Transport, Upstream, UpstreamAnswer } from '../types.ts'
+import { AnswerBody, answerOf, type UpstreamAnswer } from '../read-answer.ts'
+import type { Transport, Upstream } from '../types.ts'
 
 /** An upstream with what only the shell needs to know about it. */
 export interface ProxyUpstream extends Upstream {
@@ -15,17 +15,10 @@ export interface ProxyUpstream extends Upstream {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface UpstreamTable {
-  readonly prefixes: readonly string[]
-  /** Where a request goes, and its path there; undefined when no upstream is meant. */
-  resolve(
-    path: string,
-    header: HeaderReader,
-  ): { readonly upstreams: readonly ProxyUpstream[]; readonly path: string } | undefined
-}
+export type UpstreamTable = ReturnType<typeof upstreamTable>
 
 /** @throws PlimsollError `bad-config` for what is no http(s) URL. */
-export function upstreamTable(upstreams: Upstreams): UpstreamTable {
+export function upstreamTable(upstreams: Upstreams) {
   const table = new Map<string, readonly ProxyUpstream[]>()
   for (const [prefix, given] of Object.entries(upstreams)) {
     const list = (Array.isArray(given) ? given : [given]) as readonly (string | UpstreamConfig)[]
@@ -37,7 +30,8 @@ export function upstreamTable(upstreams: Upstreams): UpstreamTable {
   }
   return {
     prefixes: [...table.keys()],
-    resolve(path, header) {
+    /** Where a request goes, and its path there; undefined when no upstream is meant. */
+    resolve(path: string, header: HeaderReader) {
       const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
       const named = table.get(first)
       if (named !== undefined) return { upstreams: named, path: rest.startsWith('/') ? rest : `/${rest}` }

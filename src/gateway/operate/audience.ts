@@ -28,14 +28,7 @@ export interface Asking {
   readonly token: string | undefined
 }
 
-export interface Audiences {
-  /** Notices whose events there are. */
-  take(event: PlimsollEvent): void
-  /** Whether this is the operator's token, or the one that is printed with the page's address. */
-  isOperator(token: string | undefined): boolean
-  /** @throws PlimsollError `forbidden` for who shows neither a token nor a credential where there is more than one tenant. */
-  of(asking: Asking): Promise<Audience>
-}
+export type Audiences = ReturnType<typeof createAudiences>
 
 const EVERYTHING: Audience = { sees: () => true }
 
@@ -44,7 +37,7 @@ const EVERYTHING: Audience = { sees: () => true }
  * tenant on it takes a token or one's own credential. A second process can bring that tenant at any moment, so the store is asked for each
  * visit, and a visitor without a token is shown the rows of the one tenant that was found and no others.
  */
-export function createAudiences(deps: AudienceDeps): Audiences {
+export function createAudiences(deps: AudienceDeps) {
   let only: string | undefined
   let isShared = deps.operatorToken !== undefined && deps.operatorToken !== ''
   const notice = (tenant: string): void => {
@@ -53,14 +46,17 @@ export function createAudiences(deps: AudienceDeps): Audiences {
   }
   // What another tenant brings after this visitor was let in is not shown. Events of the installation itself have no tenant.
   const sole: Audience = { sees: (tenant) => !isShared && (tenant === '' || clientOf(tenant) === only) }
+  /** Whether this is the operator's token, or the one that is printed with the page's address. */
   const isOperator = (token: string | undefined): boolean => isOneOf([deps.operatorToken, deps.pageToken], token)
   return {
     isOperator,
-    take({ tenant, session }) {
+    /** Notices whose events there are. */
+    take({ tenant, session }: PlimsollEvent): void {
       // Events of the installation itself belong to no session.
       if (session !== '') notice(tenant)
     },
-    async of({ header, path, token }) {
+    /** @throws PlimsollError `forbidden` for who shows neither a token nor a credential where there is more than one tenant. */
+    async of({ header, path, token }: Asking): Promise<Audience> {
       if (isOperator(token) || isOneOf([deps.operatorToken], bearerIn(header))) return EVERYTHING
       const tenant = await deps.tenantOf(header, path)
       // Without an answer of the store it is not known whose it all is: the error goes to the visitor.

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PlimsollError } from '../../core/errors.ts'
-import type { EventSink, PlimsollEvent } from '../../core/events.ts'
+import type { PlimsollEvent } from '../../core/events.ts'
 import { TOKEN_HEADER, unauthorised } from '../access.ts'
 import { decodePart } from '../http/encoding.ts'
 import { createAudiences, type Asking, type Audience, type AudienceDeps, type Audiences } from './audience.ts'
@@ -196,33 +196,28 @@ export interface NumberedEvent {
   readonly event: PlimsollEvent
 }
 
-/** The one stream of events: the newest ones, and those who listen. */
-export interface EventHub {
-  readonly take: EventSink
-  /** Events after `number`, oldest first, as far back as they are kept. */
-  since(number: number): readonly NumberedEvent[]
-  subscribe(listener: (numbered: NumberedEvent) => void): () => void
-  readonly last: number
-}
+export type EventHub = ReturnType<typeof createEventHub>
 
-export function createEventHub(keep = 2_000): EventHub {
+/** The one stream of events: the newest ones, and those who listen. */
+export function createEventHub(keep = 2_000) {
   const kept: NumberedEvent[] = []
   const listeners = new Set<(numbered: NumberedEvent) => void>()
   let last = 0
   return {
-    take(event) {
+    take(event: PlimsollEvent): void {
       const numbered = { number: ++last, event }
       kept.push(numbered)
       // Cut now and then, not each time: shifting a long array for every event would be quadratic.
       if (kept.length > keep * 2) kept.splice(0, kept.length - keep)
       for (const listener of listeners) listener(numbered)
     },
-    since: (number) => kept.filter((one) => one.number > number),
-    subscribe(listener) {
+    /** Events after `number`, oldest first, as far back as they are kept. */
+    since: (number: number): readonly NumberedEvent[] => kept.filter((one) => one.number > number),
+    subscribe(listener: (numbered: NumberedEvent) => void): () => void {
       listeners.add(listener)
-      return () => listeners.delete(listener)
+      return () => void listeners.delete(listener)
     },
-    get last() {
+    get last(): number {
       return last
     },
   }

@@ -51,7 +51,24 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
       const key = jointKey(event.tenant, event.session)
       let standing = known.get(key)
       if (standing === undefined) known.set(key, (standing = begin(event)))
-      take(standing, event)
+      standing.lastAt = event.at
+      switch (event.type) {
+        case 'request-prepared':
+          standing.requests++
+          standing.load = event.load
+          standing.limit = event.limit
+          standing.verdict = event.verdict
+          break
+        case 'epoch-declared':
+          standing.epochs++
+          standing.epoch = event.epoch
+          break
+        case 'item-offloaded':
+          standing.offloaded++
+          break
+        case 'overflow-recovered':
+          standing.recovered++
+      }
     },
     session(tenant, session) {
       const standing = known.peek(jointKey(tenant, session))
@@ -77,24 +94,3 @@ const begin = ({ tenant, session, at }: PlimsollEvent): Standing => ({
   offloaded: 0,
   recovered: 0,
 })
-
-function take(standing: Standing, event: PlimsollEvent): void {
-  standing.lastAt = event.at
-  switch (event.type) {
-    case 'request-prepared':
-      standing.requests++
-      standing.load = event.load
-      standing.limit = event.limit
-      standing.verdict = event.verdict
-      break
-    case 'epoch-declared':
-      standing.epochs++
-      standing.epoch = event.epoch
-      break
-    case 'item-offloaded':
-      standing.offloaded++
-      break
-    case 'overflow-recovered':
-      standing.recovered++
-  }
-}

@@ -65,7 +65,7 @@ export const detectMarkup: Detector = ({ text, from, lines }) => {
   if (/^(?:<!--[\s\S]{0,2000}?-->\s*)?(?:<!doctype html|<html[\s>])/i.test(head)) return { kind: 'html', confidence: 1 }
   if (/^<\?xml\b/.test(head)) {
     if (/<html[\s>]/i.test(head.slice(0, 2_000))) return { kind: 'html', format: 'xhtml', confidence: 1 }
-    return { kind: 'xml', ...xmlFormat(head), confidence: 1 }
+    return { kind: 'xml', confidence: 1 }
   }
   const html = (
     head.match(/<\/?(?:div|span|p|a|ul|li|table|tr|td|h[1-6]|script|style|section|article|img|br)\b/gi) ?? []
@@ -76,13 +76,7 @@ export const detectMarkup: Detector = ({ text, from, lines }) => {
   if (root === null || tags < 3) return undefined
   const last = lines[lines.length - 1] ?? ''
   const closed = last.includes(`</${root[1]}`) || text.slice(-200).includes(`</${root[1]}`)
-  return closed ? { kind: 'xml', ...xmlFormat(head), confidence: 0.9 } : undefined
-}
-
-function xmlFormat(head: string): { format?: string } {
-  if (/<nmaprun\b/.test(head)) return { format: 'nmap' }
-  if (/<OWASPZAPReport\b/.test(head)) return { format: 'zap' }
-  return {}
+  return closed ? { kind: 'xml', confidence: 0.9 } : undefined
 }
 
 const CANDIDATES = [

@@ -4,21 +4,20 @@
  * Drain (He et al. 2017) merges greedily while reading, so one early similarity fixes a group for good and "VM started"
  * and "VM stopped" end in one template. Here reading is exact (masked tokens are the key, one map look-up per message) and
  * generalising is a second step over the distinct shapes: a column becomes a parameter when many different words stand in
- * it. Memory is bounded by `maxGroups`: when that is reached the shapes are consolidated and reading goes on.
+ * it. Memory is bounded: messages beyond `MAX_GROUPS` shapes are not counted.
  */
 
-export interface DrainOptions {
-  /** Distinct shapes held at a time. @default 4000 */
-  readonly maxGroups?: number
-}
-
+/** Distinct shapes held. */
+const MAX_GROUPS = 4_000
 /** Different words in one column from which on it is a parameter. */
 const COLUMN_VARIETY = 5
+const RARE = 2
+/** Columns open one by one; a template with more open words than this is not worth another round. */
+const MAX_ROUNDS = 4
 /** Tokens of a message that are looked at. */
 const MAX_TOKENS = 60
 
 export interface LogGroup {
-  readonly id: number
   /** Constant tokens, with `<*>` for what varies. */
   readonly template: string
   readonly count: number
@@ -27,226 +26,98 @@ export interface LogGroup {
   readonly last: number
   /** First member, as it was. */
   readonly example: string
-  /** The words of the widest open column with their counts, when they are few: which verb, which event. */
-  readonly variants?: Variants
 }
-
-export interface Drain {
-  /** Drains of the same messages can share the work of `shapeOf`. */
-  add(message: string, ordinal: number, shape?: MessageShape): void
-  /** Groups, most frequent first. */
-  groups(): LogGroup[]
-  /** The group that a message which was added belongs to; undefined for a shape never seen. Call after `groups`. */
-  groupOf(message: string): number | undefined
-  /** Messages that found no room among `maxGroups` shapes. */
-  unmatched(): number
-}
-
-export function createDrain({ maxGroups = 4_000 }: DrainOptions = {}): Drain {
-  let shapes = new Map<string, Shape>()
-  /** Key of a shape that was merged → key of the shape that took it. */
-  const merged = new Map<string, string>()
-  let nextId = 0
-  let unmatched = 0
-  let full = false
-
-  function consolidate(): void {
-    const list = joinRare(mergeColumns([...shapes.values()]))
-    const next = new Map<string, Shape>()
-    for (const { shape, members } of list) {
-      const key = shape.tokens.join(SEPARATOR)
-      const holder = next.get(key)
-      if (holder === undefined) next.set(key, shape)
-      else absorb(holder, shape)
-      for (const member of members) if (member !== key) merged.set(member, key)
-    }
-    shapes = next
-    // Look-up hints are bounded too; without a hint a message simply becomes a shape again and merges at the next turn.
-    if (merged.size > maxGroups * 10) merged.clear()
-  }
-
-  function find(key: string): Shape | undefined {
-    let at: string | undefined = key
-    for (let hops = 0; at !== undefined && hops < 8; hops++) {
-      const shape = shapes.get(at)
-      if (shape !== undefined) return shape
-      at = merged.get(at)
-    }
-    return undefined
-  }
-
-  return {
-    add(message, ordinal, { key, tokens } = shapeOf(message)) {
-      const known = find(key)
-      if (known !== undefined) {
-        known.count++
-        known.last = ordinal
-        // Counted by word only while shapes are merged: a late member would make the counts wrong.
-        known.variants = undefined
-        return
-      }
-      if (shapes.size >= maxGroups) {
-        if (!full) consolidate()
-        // A log of prose never settles: after one fruitless pass the rest is only counted.
-        if (shapes.size > maxGroups * 0.9) {
-          full = true
-          unmatched++
-          return
-        }
-      }
-      const example = message.length > 400 ? `${message.slice(0, 400)}…` : message
-      shapes.set(key, { id: nextId++, tokens: [...tokens], count: 1, first: ordinal, last: ordinal, example })
-    },
-    groups() {
-      consolidate()
-      return [...shapes.values()]
-        .sort((a, b) => b.count - a.count || a.id - b.id)
-        .map(({ id, tokens, count, first, last, example, variants }) => ({
-          id,
-          template: tokens.join('').trim(),
-          count,
-          first,
-          last,
-          example,
-          variants,
-        }))
-    },
-    groupOf: (message) => find(shapeOf(message).key)?.id,
-    unmatched: () => unmatched,
-  }
-}
-
-/** Second step of mining: which shapes of messages are one template. */
-
-/** Joins the tokens of a shape to its key; no message holds it. */
-const SEPARATOR = '\u0001'
-
-/** Words that stood in one place, with their counts. */
-type Variants = readonly (readonly [string, number])[]
 
 interface Shape {
-  id: number
-  tokens: string[]
+  readonly tokens: readonly string[]
   count: number
   first: number
   last: number
   example: string
-  variants?: Variants
 }
 
-interface Cluster {
-  shape: Shape
-  /** Keys of the shapes inside. */
-  members: string[]
-}
+export class Drain {
+  readonly #shapes = new Map<string, Shape>()
 
-function absorb(into: Shape, from: Shape): void {
-  into.variants = undefined
-  if (from.first < into.first) {
-    into.first = from.first
-    into.example = from.example
-  }
-  into.count += from.count
-  into.last = Math.max(into.last, from.last)
-  into.id = Math.min(into.id, from.id)
-}
-
-/** Shapes that differ in one column only become one when that column holds many words. Repeats, since columns open one by one. */
-function mergeColumns(shapes: readonly Shape[]): Cluster[] {
-  let clusters: Cluster[] = shapes.map((shape) => ({ shape, members: [shape.tokens.join(SEPARATOR)] }))
-  for (let round = 0; round < 4; round++) {
-    const columns = new Map<string, Cluster[]>()
-    for (const cluster of clusters) {
-      const { tokens } = cluster.shape
-      for (let i = 0; i < tokens.length; i++) {
-        if (!isConstant(tokens[i]!) || !tokens.some((token, j) => j !== i && isConstant(token))) continue
-        const key = keyWithout(tokens, i)
-        const list = columns.get(key)
-        if (list === undefined) columns.set(key, [cluster])
-        else list.push(cluster)
-      }
-    }
-    const taken = new Set<Cluster>()
-    const out: Cluster[] = []
-    const wide = [...columns]
-      .filter(([, list]) => list.length >= COLUMN_VARIETY)
-      .sort((a, b) => b[1].length - a[1].length)
-    for (const [key, list] of wide) {
-      const free = list.filter((cluster) => !taken.has(cluster))
-      if (free.length < COLUMN_VARIETY) continue
-      out.push(join(free, key.split(SEPARATOR)))
-      for (const cluster of free) taken.add(cluster)
-    }
-    if (out.length === 0) break
-    clusters = coalesce([...out, ...clusters.filter((cluster) => !taken.has(cluster))])
-  }
-  return clusters
-}
-
-/** Clusters that became the same template are one: counted twice, three words would look like six. */
-function coalesce(clusters: readonly Cluster[]): Cluster[] {
-  const byKey = new Map<string, Cluster>()
-  for (const cluster of clusters) {
-    const key = cluster.shape.tokens.join(SEPARATOR)
-    const known = byKey.get(key)
-    if (known === undefined) byKey.set(key, cluster)
-    else {
-      const { variants } = known.shape
-      absorb(known.shape, cluster.shape)
-      known.shape.variants = mergeVariants(variants, cluster)
-      known.members.push(...cluster.members)
+  add(message: string, ordinal: number): void {
+    const tokens = tokenise(message)
+    const key = tokens.join(SEPARATOR)
+    const known = this.#shapes.get(key)
+    if (known !== undefined) {
+      known.count++
+      known.last = ordinal
+    } else if (this.#shapes.size < MAX_GROUPS) {
+      const example = message.length > 400 ? `${message.slice(0, 400)}…` : message
+      this.#shapes.set(key, { tokens, count: 1, first: ordinal, last: ordinal, example })
     }
   }
-  return [...byKey.values()]
+
+  /** Groups, most frequent first. */
+  groups(): LogGroup[] {
+    let shapes = [...this.#shapes.values()]
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const merged = openColumns(shapes)
+      if (merged.length === shapes.length) break
+      shapes = merged
+    }
+    return shapes
+      .sort((a, b) => b.count - a.count || a.first - b.first)
+      .map(({ tokens, ...group }) => ({ ...group, template: tokens.join('').trim() }))
+  }
 }
 
-/** A member that was open in this column from the start is a word of its own kind. */
-const mergeVariants = (variants: Variants | undefined, { shape }: Cluster): Variants | undefined =>
-  variants === undefined || shape.variants !== undefined ? undefined : [...variants, [WILDCARD, shape.count]]
+/** Joins the tokens of a shape to its key; no message holds it. */
+const SEPARATOR = '\u0001'
 
-const isConstant = (token: string): boolean => !isWildcard(token) && isWord(token)
-/** The same place, open. */
-const opened = (token: string): string => (token.startsWith(' ') ? ` ${WILDCARD}` : WILDCARD)
+const keyOf = ({ tokens }: Shape): string => tokens.join(SEPARATOR)
 
-const keyWithout = (tokens: readonly string[], index: number): string =>
-  tokens.with(index, opened(tokens[index]!)).join(SEPARATOR)
-
-function join(clusters: readonly Cluster[], tokens: string[]): Cluster {
-  const shape: Shape = { ...clusters[0]!.shape, tokens }
-  for (const other of clusters.slice(1)) absorb(shape, other.shape)
-  if (clusters.length <= MAX_VARIANTS) shape.variants = variantsOf(clusters, tokens)
-  return { shape, members: clusters.flatMap((cluster) => cluster.members) }
+/** Shapes that differ in one column only become one when that column holds many words. */
+function openColumns(shapes: readonly Shape[]): Shape[] {
+  const columns = new Map<string, Shape[]>()
+  for (const shape of shapes) {
+    for (const key of openings(shape.tokens)) {
+      const list = columns.get(key)
+      if (list === undefined) columns.set(key, [shape])
+      else list.push(shape)
+    }
+  }
+  const templates = new Map<string, Shape>()
+  const put = (key: string, shape: Shape): void => {
+    const known = templates.get(key)
+    const [first, other] = known !== undefined && known.first < shape.first ? [known, shape] : [shape, known]
+    templates.set(key, {
+      tokens: key.split(SEPARATOR),
+      count: first.count + (other?.count ?? 0),
+      first: first.first,
+      last: Math.max(first.last, other?.last ?? 0),
+      example: first.example,
+    })
+  }
+  const taken = new Set<Shape>()
+  // The widest column first: each shape joins one template a round.
+  for (const [key, list] of [...columns].sort((a, b) => b[1].length - a[1].length)) {
+    const free = list.filter((shape) => !taken.has(shape))
+    if (free.length < COLUMN_VARIETY) continue
+    for (const shape of free) {
+      taken.add(shape)
+      put(key, shape)
+    }
+  }
+  const frequent = new Set(shapes.filter(({ count }) => count > RARE).map(keyOf))
+  for (const shape of shapes) {
+    if (taken.has(shape)) continue
+    // A rare shape that differs from a template in one word, where that one is open, belongs to it.
+    const home = shape.count > RARE ? undefined : openings(shape.tokens).find((key) => frequent.has(key))
+    put(home ?? keyOf(shape), shape)
+  }
+  return [...templates.values()]
 }
 
-const MAX_VARIANTS = 12
-
-/** The words that stood where the joined template is open, most frequent first. */
-function variantsOf(clusters: readonly Cluster[], tokens: readonly string[]): Variants | undefined {
-  const { tokens: first } = clusters[0]!.shape
-  const column = tokens.findIndex((token, i) => isWildcard(token) && !isWildcard(first[i]!))
-  if (column < 0) return undefined
-  return clusters.map(({ shape }) => [shape.tokens[column]!.trim(), shape.count] as const).sort((a, b) => b[1] - a[1])
-}
-
-const RARE = 2
-
-/** A rare shape that differs from a template in one place only, where that one is open, belongs to it. */
-function joinRare(clusters: readonly Cluster[]): Cluster[] {
-  const frequent = new Map(
-    clusters
-      .filter(({ shape }) => shape.count > RARE)
-      .map((cluster) => [cluster.shape.tokens.join(SEPARATOR), cluster] as const),
-  )
-  return clusters.filter(({ shape, members }) => {
-    const { count, tokens } = shape
-    if (count > RARE) return true
-    const at = tokens.findIndex((token, i) => isConstant(token) && frequent.has(keyWithout(tokens, i)))
-    if (at < 0) return true
-    const target = frequent.get(keyWithout(tokens, at))!
-    absorb(target.shape, shape)
-    target.members.push(...members)
-    return false
-  })
+/** The keys of a shape with each of its words open in turn; one word at least stays. */
+function openings(tokens: readonly string[]): string[] {
+  const words = tokens.flatMap((token, i) => (!isWildcard(token) && isWord(token) ? [i] : []))
+  if (words.length < 2) return []
+  return words.map((i) => tokens.with(i, tokens[i]!.startsWith(' ') ? ` ${WILDCARD}` : WILDCARD).join(SEPARATOR))
 }
 
 /** Turns a log message into masked tokens, the shape by which messages are grouped. */
@@ -328,14 +199,3 @@ function isParameter(token: string, previous: string | undefined): boolean {
 }
 
 const namesNext = (token: string): boolean => NAMES_NEXT.test(token)
-
-/** The masked tokens of a message and the key that they make. */
-export interface MessageShape {
-  readonly key: string
-  readonly tokens: readonly string[]
-}
-
-export function shapeOf(message: string): MessageShape {
-  const tokens = tokenise(message)
-  return { key: tokens.join(SEPARATOR), tokens }
-}

@@ -1,11 +1,12 @@
 import { isRecord } from '../../../core/values.ts'
 import { LOG_TEXT, LOG_TIME } from '../detect/json.ts'
 import { Counter, Fields } from '../json/fields.ts'
+import { jsonText } from '../json/json-view.ts'
 import { pick, shortText, type Template, text } from '../templates/template.ts'
 import { counted, grouped } from '../text.ts'
 import type { BodyView, ViewInput } from '../types.ts'
 import { type Rank, textView } from '../views/text.ts'
-import { createDrain, type Drain, type LogGroup, shapeOf } from './drain.ts'
+import { Drain, type LogGroup } from './drain.ts'
 import { levelOf, type LogLine, parseLogLine, type Severity } from './log-line.ts'
 
 /**
@@ -42,16 +43,7 @@ function messageOf(record: Record<string, unknown>): string {
   const raw = pick(record, 'textPayload', 'text_payload', ...LOG_TEXT, 'jsonPayload', 'json_payload')
   if (typeof raw === 'string') return raw
   const inner = isRecord(raw) ? text(pick(raw, 'message', 'msg', 'text', 'error')) : undefined
-  return inner ?? boundedJson(raw ?? record)
-}
-
-function boundedJson(value: unknown): string {
-  try {
-    return shortText(JSON.stringify(value) ?? '', 2_000)
-  } catch {
-    // A value that is too deep to write.
-    return '(nested value)'
-  }
+  return inner ?? shortText(jsonText(raw ?? record), 2_000)
 }
 
 const isError = (level: Severity | undefined): boolean => level === 'error' || level === 'fatal'
@@ -74,8 +66,8 @@ export function logsTemplate(): Template {
   const errorTexts = new Counter(2_000)
   const sampled = new Counter(50)
   const samples: Record<string, unknown>[] = []
-  const patterns = createDrain()
-  const errors = createDrain()
+  const patterns = new Drain()
+  const errors = new Drain()
   return {
     name: 'logs',
     add(record) {
@@ -88,10 +80,9 @@ export function logsTemplate(): Template {
       // As AutoSRE does: text comparison, which is right for the ISO form that such APIs write.
       if (time !== undefined && (earliest === undefined || time < earliest)) earliest = time
       if (time !== undefined && (latest === undefined || time > latest)) latest = time
-      const shape = shapeOf(message)
-      patterns.add(message, ordinal, shape)
+      patterns.add(message, ordinal)
       if (isError(levelOf(severity))) {
-        errors.add(message, ordinal, shape)
+        errors.add(message, ordinal)
         if (message.length < ERROR_TEXT_CHARS) errorTexts.add(message.slice(0, ERROR_GROUP_CHARS))
       }
       if (samples.length < MAX_SAMPLES && sampled.get(severity) < SAMPLES_PER_SEVERITY) {
@@ -138,8 +129,8 @@ const MAX_GISTS = 5_000
 /** Log lines: counts by level, time range, error groups and patterns by mined templates, then the lines themselves. */
 export function logView(input: ViewInput): BodyView {
   const levels = new Counter(10)
-  const patterns = createDrain()
-  const errors = createDrain()
+  const patterns = new Drain()
+  const errors = new Drain()
   const gists = new Set<string>()
   const fields = new Fields()
   let from: string | undefined
@@ -154,10 +145,9 @@ export function logView(input: ViewInput): BodyView {
     to = time ?? to
     levels.add(level)
     if (message.trim() === '') return undefined
-    const shape = shapeOf(message)
-    patterns.add(message, index, shape)
+    patterns.add(message, index)
     if (!isError(level)) return undefined
-    errors.add(message, index, shape)
+    errors.add(message, index)
     const gist = gistOf(message)
     const isNew = !gists.has(gist) && gists.size < MAX_GISTS
     if (isNew) gists.add(gist)
@@ -236,10 +226,7 @@ function factsOf({ total, levels, from, to, errors, patterns, fields }: LogFacts
   return out
 }
 
-function groupText({ count, template, first, last, variants }: LogGroup): string {
+function groupText({ count, template, first, last }: LogGroup): string {
   const lines = count === 1 ? `line ${grouped(first + 1)}` : `lines ${grouped(first + 1)}-${grouped(last + 1)}`
-  const words =
-    variants === undefined ? '' : ` {${variants.map(([word, times]) => `${word} ${grouped(times)}`).join(', ')}}`
-  const text = template.length > 200 ? `${template.slice(0, 200)}…` : template
-  return `  ${grouped(count)}x ${text} (${lines})${words.length > 240 ? `${words.slice(0, 240)}…}` : words}`
+  return `  ${grouped(count)}x ${shortText(template, 200)} (${lines})`
 }

@@ -1,5 +1,6 @@
 import { isRecord } from '../../../core/values.ts'
 import { Counter, Fields, typeName } from '../json/fields.ts'
+import { jsonText } from '../json/json-view.ts'
 import { logsTemplate } from '../logs/log-view.ts'
 import { pick, shortText, type Template, type TemplateName, text } from './template.ts'
 import { timeseriesTemplate } from './timeseries.ts'
@@ -46,7 +47,7 @@ function genericTemplate(): Template {
     name: 'generic',
     add(record) {
       fields.add(record)
-      if (samples.length < SAMPLES) samples.push(shortText(writeBounded(record), SAMPLE_CHARS))
+      if (samples.length < SAMPLES) samples.push(shortText(jsonText(record), SAMPLE_CHARS))
     },
     finish: () => ({
       total_items: fields.records,
@@ -69,25 +70,6 @@ export function describeObject(value: Record<string, unknown>): Record<string, u
     total_keys: keys.length,
     value_types: Object.fromEntries(keys.slice(0, MAX_KEYS).map((key) => [key, typeName(value[key])])),
   }
-}
-
-/** JSON text of a value, stopped early: nothing of a huge value is written beyond what is shown. */
-export function writeBounded(value: unknown, chars = 4_000, depth = 8): string {
-  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
-  if (depth === 0) return Array.isArray(value) ? '["…"]' : '{"…":"…"}'
-  const parts: string[] = []
-  let used = 0
-  for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
-    const item = (value as Record<string | number, unknown>)[key]
-    const text =
-      typeof item === 'string' && item.length > chars
-        ? JSON.stringify(shortText(item, chars))
-        : writeBounded(item, chars - used, depth - 1)
-    parts.push(Array.isArray(value) ? text : `${JSON.stringify(key)}:${text}`)
-    used += text.length + String(key).length
-    if (used > chars) break
-  }
-  return isRecord(value) ? `{${parts.join(',')}}` : `[${parts.join(',')}]`
 }
 
 const TOP = 20

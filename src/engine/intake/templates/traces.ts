@@ -5,21 +5,27 @@ import { isRecord } from '../../../core/values.ts'
 const SLOW_TRACE_MS = 1_000
 const MAX_TRACES = 10
 const MAX_SPANS = 10
-const TOP_OPERATIONS = 12
-const MAX_OPERATIONS = 2_000
-/** Traces held open at a time: spans of one trace may come far apart, and a list may hold millions. */
-const MAX_OPEN = 50_000
 
-interface Trace {
+/** One span, whatever tracer wrote it. Times in milliseconds. */
+interface SpanFacts {
+  readonly trace: string
   readonly id: string
-  readonly spans: number
+  readonly isRoot: boolean
+  readonly service: string
+  readonly name: string
+  readonly durationMs: number
   readonly error: boolean
   readonly message?: string
-  /** Duration and name of the root; of the longest span while no root was seen. */
-  readonly durationMs: number
-  readonly rooted: boolean
-  readonly name: string
-  readonly service: string
+  /** The trace says of itself that it failed, whatever its spans say. */
+  readonly traceFailed?: true
+}
+
+interface Trace {
+  spans: number
+  error: boolean
+  message?: string
+  /** The root; the longest span while no root was seen. */
+  root: SpanFacts
 }
 
 /** Traces as lists of spans, in the forms of OTLP, Jaeger, Zipkin, Cloud Trace and plain summaries. */
@@ -29,120 +35,74 @@ export function tracesTemplate(): Template {
   const durations = new NumberStats()
   const slowest = new Largest<Record<string, unknown>>(MAX_SPANS)
   const failures = new Largest<Record<string, unknown>>(MAX_SPANS)
-  const traces = spansByTrace()
-  const operations = spansByOperation()
+  const traces = new Map<string, Trace>()
   return {
     name: 'traces',
     add(record) {
       for (const span of spansOf(record)) {
         services.add(span.service)
         durations.add(span.durationMs)
-        slowest.offer(span.durationMs, () => facts(span))
+        slowest.offer(span.durationMs, () => factsOf(span))
         if (span.error) {
           failed++
-          failures.offer(span.durationMs, () => facts(span))
+          failures.offer(span.durationMs, () => factsOf(span))
         }
-        traces.add(span)
-        operations.add(span)
+        addSpan(traces, span)
       }
     },
     finish() {
-      const { list, further } = traces
+      const all = [...traces.values()]
       const roots = new NumberStats()
       const byService = new Counter()
-      for (const trace of list.values()) {
-        roots.add(trace.durationMs)
-        byService.add(trace.service)
+      for (const { root } of all) {
+        roots.add(root.durationMs)
+        byService.add(root.service)
       }
-      const errors = [...list.values()].filter((trace) => trace.error)
-      const slow = [...list.values()]
-        .filter((trace) => trace.durationMs > SLOW_TRACE_MS)
-        .sort((a, b) => b.durationMs - a.durationMs)
+      const errors = all.filter(({ error }) => error)
+      const slow = all
+        .filter(({ root }) => root.durationMs > SLOW_TRACE_MS)
+        .sort((a, b) => b.root.durationMs - a.root.durationMs)
       return {
-        total_traces: list.size,
+        total_traces: all.length,
         total_spans: durations.count,
-        spans_of_further_traces: further() > 0 ? further() : undefined,
         by_service: byService.toObject(20),
-        by_status: { ok: list.size - errors.length, error: errors.length },
+        by_status: { ok: all.length - errors.length, error: errors.length },
         spans_by_service: services.toObject(20),
         failed_spans: failed,
         root_duration_ms: roundedSummary(roots),
         span_duration_ms: roundedSummary(durations),
-        error_traces: errors.slice(0, MAX_TRACES).map(summary),
-        slow_traces: slow.slice(0, MAX_TRACES).map(summary),
+        error_traces: errors.slice(0, MAX_TRACES).map(summaryOf),
+        slow_traces: slow.slice(0, MAX_TRACES).map(summaryOf),
         failed_span_list: failures.values(),
         slowest_spans: slowest.values(),
-        operations: operations.top(),
       }
     },
   }
 }
 
-function spansByTrace() {
-  const list = new Map<string, Trace>()
-  let further = 0
-  return {
-    list,
-    further: () => further,
-    add(span: SpanFacts): void {
-      const known = list.get(span.trace)
-      if (known === undefined && list.size >= MAX_OPEN) return void further++
-      const isRoot = span.parent === undefined
-      const namedBy =
-        known === undefined || (!known.rooted && (isRoot || span.durationMs > known.durationMs)) ? span : undefined
-      list.set(span.trace, {
-        id: span.trace,
-        spans: (known?.spans ?? 0) + 1,
-        error: known?.error === true || span.error || span.traceFailed === true,
-        message: known?.message ?? span.message,
-        durationMs: (namedBy ?? known)!.durationMs,
-        rooted: namedBy === undefined ? known!.rooted : isRoot,
-        name: (namedBy ?? known)!.name,
-        service: (namedBy ?? known)!.service,
-      })
-    },
+function addSpan(traces: Map<string, Trace>, span: SpanFacts): void {
+  const error = span.error || span.traceFailed === true
+  const known = traces.get(span.trace)
+  if (known === undefined) {
+    traces.set(span.trace, { spans: 1, error, message: span.message, root: span })
+    return
   }
+  known.spans++
+  known.error ||= error
+  known.message ??= span.message
+  if (!known.root.isRoot && (span.isRoot || span.durationMs > known.root.durationMs)) known.root = span
 }
 
-function spansByOperation() {
-  const operations = new Map<string, { stats: NumberStats; errors: number }>()
-  return {
-    add({ service, name, durationMs, error }: SpanFacts): void {
-      const key = `${service}: ${shortText(name, 80)}`
-      const found = operations.get(key) ?? { stats: new NumberStats(), errors: 0 }
-      if (operations.size < MAX_OPERATIONS) operations.set(key, found)
-      found.stats.add(durationMs)
-      if (error) found.errors++
-    },
-    top: () =>
-      [...operations]
-        .sort((a, b) => b[1].stats.sum - a[1].stats.sum)
-        .slice(0, TOP_OPERATIONS)
-        .map(([operation, { stats, errors }]) => {
-          const [p50, p95] = stats.percentiles([0.5, 0.95]) as [number, number]
-          return {
-            operation,
-            count: stats.count,
-            total_ms: rounded(stats.sum),
-            p50: rounded(p50),
-            p95: rounded(p95),
-            max: rounded(stats.max),
-            errors: errors > 0 ? errors : undefined,
-          }
-        }),
-  }
-}
-
-const summary = (trace: Trace): Record<string, unknown> => ({
-  trace_id: trace.id,
-  duration_ms: rounded(trace.durationMs),
-  root: shortText(trace.name, 80),
-  service: trace.service,
-  error: trace.message === undefined ? undefined : shortText(trace.message, 160),
-  spans: trace.spans,
+const summaryOf = ({ root, message, spans }: Trace): Record<string, unknown> => ({
+  trace_id: root.trace,
+  duration_ms: rounded(root.durationMs),
+  root: shortText(root.name, 80),
+  service: root.service,
+  error: message === undefined ? undefined : shortText(message, 160),
+  spans,
 })
 
-const facts = (span: SpanFacts): Record<string, unknown> => ({
+const factsOf = (span: SpanFacts): Record<string, unknown> => ({
   duration_ms: rounded(span.durationMs),
   name: shortText(span.name, 80),
   service: span.service,
@@ -150,20 +110,6 @@ const facts = (span: SpanFacts): Record<string, unknown> => ({
   span_id: span.id,
   trace_id: span.trace,
 })
-
-/** One span, whatever tracer wrote it. Times in milliseconds. */
-interface SpanFacts {
-  readonly trace: string
-  readonly id: string
-  readonly parent?: string
-  readonly service: string
-  readonly name: string
-  readonly durationMs: number
-  readonly error: boolean
-  readonly message?: string
-  /** The trace says of itself that it failed, whatever its spans say. */
-  readonly traceFailed?: true
-}
 
 /** Spans inside a record: a span, a trace with spans, or a block of resource spans. */
 function* spansOf(record: unknown): Generator<SpanFacts> {
@@ -218,12 +164,11 @@ function spanOf(
   const duration = durationOf(span)
   if (id === undefined && duration === undefined) return undefined
   const tags = { ...attributes(span['tags']), ...attributes(span['attributes']), ...attributes(span['labels']) }
-  const parent = parentOf(span)
   const failure = failureOf(span, tags)
   return {
     trace: text(pick(span, 'traceID', 'traceId', 'trace_id')) ?? trace ?? 'unknown',
     id: id ?? '',
-    parent: parent !== undefined && parent !== '' && parent !== '0' ? parent : undefined,
+    isRoot: ['', '0'].includes(parentOf(span) ?? ''),
     service: serviceOf(span, tags) ?? service ?? 'unknown',
     name: text(pick(span, 'operationName', 'name', 'operation', 'displayName')) ?? 'unnamed',
     durationMs: duration ?? 0,
@@ -233,16 +178,9 @@ function spanOf(
 }
 
 function serviceOf(span: Record<string, unknown>, tags: Record<string, string>): string | undefined {
-  const endpoint = span['localEndpoint']
-  if (isRecord(endpoint)) return text(endpoint['serviceName'])
-  const process = span['process']
-  if (isRecord(process)) return text(process['serviceName'])
-  return (
-    text(pick(span, 'service', 'serviceName', 'service_name')) ??
-    tags['service.name'] ??
-    tags['g.co/gae/app/module'] ??
-    tags['component']
-  )
+  const from = pick(span, 'localEndpoint', 'process')
+  if (isRecord(from)) return text(from['serviceName'])
+  return text(pick(span, 'service', 'serviceName', 'service_name')) ?? tags['service.name'] ?? tags['component']
 }
 
 function parentOf(span: Record<string, unknown>): string | undefined {
@@ -260,18 +198,13 @@ function durationOf(span: Record<string, unknown>): number | undefined {
   if (explicit !== undefined) return explicit
   const micros = number(span['duration'])
   if (micros !== undefined) return micros / 1_000
-  const start = nanos(span['startTimeUnixNano'])
-  const end = nanos(span['endTimeUnixNano'])
-  if (start !== undefined && end !== undefined) return Number(end - start) / 1e6
+  // Nanoseconds since 1970 do not fit a double; what is lost is less than a microsecond.
+  const start = number(span['startTimeUnixNano'])
+  const end = number(span['endTimeUnixNano'])
+  if (start !== undefined && end !== undefined) return Math.round((end - start) / 1e3) / 1e3
   const from = Date.parse(text(pick(span, 'startTime', 'start_time')) ?? '')
   const to = Date.parse(text(pick(span, 'endTime', 'end_time')) ?? '')
   return Number.isNaN(from) || Number.isNaN(to) ? undefined : to - from
-}
-
-/** Nanoseconds since 1970 do not fit a double. */
-function nanos(value: unknown): bigint | undefined {
-  if (typeof value === 'number' && Number.isFinite(value)) return BigInt(Math.trunc(value))
-  return typeof value === 'string' && /^\d{1,30}$/.test(value) ? BigInt(value) : undefined
 }
 
 function failureOf(span: Record<string, unknown>, tags: Record<string, string>): { error: boolean; message?: string } {

@@ -1,15 +1,9 @@
-import {
-  describeObject,
-  writeBounded,
-  runTemplate,
-  TOOL_TEMPLATES,
-  type TemplateName,
-} from '../../intake/templates/index.ts'
+import { describeObject, runTemplate, TOOL_TEMPLATES, type TemplateName } from '../../intake/templates/index.ts'
 import { isRecord, recordOf } from '../../../core/values.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { cutHead } from '../../intake/text.ts'
 import { integerOf, itemCount, type Environment, type IntakeTrigger } from '../shared.ts'
-import { jsonLength } from '../../intake/json/json-view.ts'
+import { jsonLength, jsonText } from '../../intake/json/json-view.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
 export interface LargePayloadConfig {
@@ -129,7 +123,7 @@ function sampleOf(result: unknown): Record<string, unknown> {
     const first: unknown = result[0]
     return {
       total_count: result.length,
-      sample: result.slice(0, SAMPLE_ITEMS).map((item) => clip(writeBounded(item, SAMPLE_CHARS))),
+      sample: result.slice(0, SAMPLE_ITEMS).map((item) => clip(jsonText(item))),
       schema_hint: isRecord(first) ? typesOf(first, Object.keys(first).length) : typeName(first),
     }
   }
@@ -138,7 +132,7 @@ function sampleOf(result: unknown): Record<string, unknown> {
     const head = Object.fromEntries(keys.slice(0, SAMPLE_ITEMS).map((key) => [key, result[key]]))
     return {
       total_count: keys.length,
-      sample: clip(writeBounded(head, SAMPLE_CHARS)),
+      sample: clip(jsonText(head)),
       schema_hint: typesOf(result, SCHEMA_KEYS),
     }
   }
