@@ -1,31 +1,21 @@
-export { createMeter, type Measurement, type Meter, type TargetRef } from './meter.ts'
+export { createMeter, LONG_TEXT, type Measurement, type Meter, type TargetRef, textPieces } from './meter.ts'
 export {
-  addFresh,
   type Anchor,
-  anchorAfter,
   answerLength,
-  commitRequest,
-  type Counters,
   type DesignArithmetic,
-  growthSince,
+  type DesignCounters,
   looksTruncated,
   occupancy,
   type Occupancy,
   occupancyByDifference,
   occupancyOfChained,
-  percentFull,
-  projectedTokens,
   refine,
-  setSchema,
-  settleResponse,
-  startCounters,
   straddles,
 } from './occupancy.ts'
-export { bufferOf, limitOf, MOST_OF_WINDOW, type TextCounter } from './limit.ts'
+export { bufferOf, limitOf, MOST_OF_WINDOW } from './limit.ts'
 export { type Calibration, type CalibrationState, createCalibration, type Observation } from './calibration.ts'
-export { estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
+export { estimateTokens } from './estimator/estimate.ts'
 
-export { LONG_TEXT, textPieces } from './raw-counter.ts'
 export { checkedUsage, isKnownUsage } from '../core/usage.ts'
 export {
   type AccountHold,
@@ -48,8 +38,6 @@ export {
   type LedgerOptions,
   type LedgerTotals,
   type ManagedCall,
-  turnsRemaining,
-  turnTotals,
   type TurnUsage,
   unmanagedCost,
 } from './ledger/ledger.ts'

@@ -1,10 +1,8 @@
 import type { RequestSettings } from '../core/conversation.ts'
-import type { Count } from '../core/count.ts'
 import { PlimsollError } from '../core/errors.ts'
-import type { EventBody } from '../core/events.ts'
 import type { BufferRule } from '../core/policy.ts'
-import type { PriceModel } from '../core/price.ts'
 import type { Limit, LimitSource, Target } from '../core/target.ts'
+import type { Catalogue, ModelInfo } from '../ports/catalogue.ts'
 
 /** Bytes that every large vendor takes in one request body; Anthropic's 32 MB is the smallest. */
 const DEFAULT_BODY_BYTES = 32_000_000
@@ -30,7 +28,7 @@ export function limitOf(
   target: Target,
   settings: Pick<RequestSettings, 'maxOutputTokens'>,
   buffer: BufferSetting,
-  catalogue: ModelLookup,
+  catalogue: Pick<Catalogue, 'resolve'>,
   knowledge: LimitKnowledge = {},
 ): Limit {
   const { info, match } = catalogue.resolve(target.model)
@@ -63,7 +61,7 @@ export function limitOf(
 function windowOf(
   target: Target,
   knowledge: LimitKnowledge,
-  info: Pick<ModelFacts, 'window' | 'windowIsSet'>,
+  info: Pick<ModelInfo, 'window' | 'windowIsSet'>,
   unknown: boolean,
 ): [number, LimitSource] {
   if (target.window !== undefined) return [target.window, 'config']
@@ -74,7 +72,7 @@ function windowOf(
 }
 
 /** Gemini's output stands beside its input limit; GPT-5's stands in the window but its prompt is limited as well. */
-function roomOf(info: Pick<ModelFacts, 'window' | 'inputLimit' | 'maxOutputTokens'>, outputReserve: number): number {
+function roomOf(info: Pick<ModelInfo, 'window' | 'inputLimit' | 'maxOutputTokens'>, outputReserve: number): number {
   if (info.inputLimit === undefined) return info.window - outputReserve
   const whole = Math.max(info.window, info.inputLimit + (info.maxOutputTokens ?? 0))
   return Math.min(info.inputLimit, whole - outputReserve)
@@ -87,7 +85,7 @@ const REASONED_ANSWER_TOKENS = 25_000
 export const MOST_OF_WINDOW = 0.15
 
 /** What an answer needs where nobody said how long it may be: what a model could write at most would leave half of some windows unused. */
-function answerReserve({ maxOutputTokens, reasoning }: ModelFacts, window: number): number {
+function answerReserve({ maxOutputTokens, reasoning }: ModelInfo, window: number): number {
   const needed = reasoning ? REASONED_ANSWER_TOKENS : ANSWER_TOKENS
   return Math.floor(Math.min(needed, maxOutputTokens ?? Infinity, window * MOST_OF_WINDOW))
 }
@@ -98,31 +96,3 @@ export function bufferOf(buffer: BufferSetting, window: number): number {
 }
 
 const format = (tokens: number): string => tokens.toLocaleString('en-US')
-
-/** What the meter wants to know about a model. The `Catalogue` port fits this. */
-export interface ModelFacts {
-  readonly id: string
-  readonly window: number
-  /** The user set it; nothing that is catalogued or learned goes over it. */
-  readonly windowIsSet?: true
-  readonly inputLimit?: number
-  readonly maxOutputTokens?: number
-  readonly price?: PriceModel
-  readonly tokenizer: string
-  readonly reasoning: boolean
-}
-
-export interface ModelLookup {
-  resolve(model: string): { readonly info: ModelFacts; readonly match: 'exact' | 'normalised' | 'default' }
-}
-
-/** Counts text. The `Tokenizer` port fits this. */
-export interface TextCounter {
-  readonly name: string
-  count(text: string): Count
-}
-
-/** Where the meter reports what it had to guess or give up. The engine adds time, tenant and session. */
-export type MeterEvents = (event: EventBody) => void
-
-export const ignoreEvents: MeterEvents = () => {}

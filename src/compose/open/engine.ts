@@ -123,7 +123,7 @@ export function openEngine(
 /** The meter with the limits of the catalogue, and exact counts where they are wanted. */
 function openMeter(
   { exactTokens, memoryBytes }: PlimsollOptions,
-  { memo, note }: Foundation,
+  { note }: Foundation,
   catalogue: Catalogue,
   { exact }: OpenTokenizers,
 ): Pick<EngineDeps, 'meter' | 'sharpen' | 'loadTokenizer'> {
@@ -131,7 +131,6 @@ function openMeter(
   const counter = createMeter({
     cachedCharacters: texts,
     catalogue,
-    prefixes: memo.prefixes,
     framingOf: framingOfWire,
     onEvent: note,
     tokenizerFor: exact?.get,

@@ -170,7 +170,7 @@ async function archivable({
   links,
 }: PrepareContext): Promise<readonly Archivable[]> {
   const { items } = conversation
-  const from = deps.memo.prefixes.shared(branch.archivedItems, items)
+  const from = deps.memo.shared(branch.archivedItems, items)
   let next = linksBefore(links, from)
   let chain = links[next - 1]?.chain ?? ''
   const found: Archivable[] = []

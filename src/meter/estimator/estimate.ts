@@ -22,9 +22,6 @@ const UNKNOWN_SPREAD = 0.15
 
 const scratch = new Uint32Array(FEATURE_COUNT)
 
-/** Families whose weights were fitted; any other name is estimated as an unknown one. */
-export const estimatedFamilies = (): readonly string[] => Object.keys(FAMILY_FITS)
-
 /**
  * Tokens of a text for a tokenizer family, in one pass and without a vocabulary. The interval holds the exact count for at
  * least 95 % of real texts; `npm run bench:tokens` prints by how much.

@@ -1,6 +1,6 @@
 import type { EventBody } from '../../core/events.ts'
 import { type PriceModel, ratesFor } from '../../core/price.ts'
-import type { ModelFacts } from '../limit.ts'
+import type { ModelInfo } from '../../ports/catalogue.ts'
 
 export type BudgetScope = 'call' | 'session' | 'agent' | 'key' | 'tenant' | 'day'
 
@@ -371,7 +371,7 @@ export interface CallPlan {
 const MOST_OUTPUT = 128_000
 
 /** Input upper bound times the dearest way to send it (a cache write) plus output cap times the output price. */
-export function boundOf(plan: CallPlan, facts: Pick<ModelFacts, 'price' | 'maxOutputTokens'>): CallBound {
+export function boundOf(plan: CallPlan, facts: Pick<ModelInfo, 'price' | 'maxOutputTokens'>): CallBound {
   const inputTokens = Math.ceil(plan.inputHigh)
   const outputTokens = plan.maxOutputTokens ?? facts.maxOutputTokens ?? MOST_OUTPUT
   const usd =
