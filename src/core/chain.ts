@@ -49,13 +49,6 @@ export function chainOf(
   return links
 }
 
-/** How many links stand before an item. */
-export function linksBefore(links: readonly Link[], index: number): number {
-  let count = Math.min(links.length, index)
-  while (count > 0 && links[count - 1]!.index >= index) count--
-  return count
-}
-
 /** How many links two chains share from the start, at the same places: a chain hash stands for all that came before it. */
 export function sharedLinks(a: readonly Link[], b: readonly Link[]): number {
   const most = Math.min(a.length, b.length)

@@ -1,4 +1,4 @@
-import type { ContentKind } from './estimator/features.ts'
+import type { ContentKind } from './estimator/estimate.ts'
 
 /** One measurement, by the parts that have factors of their own. */
 export interface Sample {

@@ -13,7 +13,7 @@ import {
   type Fit,
   type Sample,
 } from './calibration-fit.ts'
-import type { ContentKind } from './estimator/features.ts'
+import type { ContentKind } from './estimator/estimate.ts'
 import type { ClassTokens, TokenClass } from './items.ts'
 
 /** What was counted in two ways is off in two ways. */
@@ -103,7 +103,11 @@ export function createCalibration({ state, onEvent = () => {} }: CalibrationOpti
 
   return {
     observe({ target, estimated, real, at }) {
-      const { text, fixed, tools, media, kind } = splitOf(estimated)
+      const { fixed = 0, tools = 0, media = 0, ...texts } = estimated
+      const text = Object.values(texts).reduce((sum, tokens) => sum + tokens, 0)
+      const [most] = Object.entries(texts).sort((a, b) => b[1] - a[1])
+      // The class that makes up most of the text.
+      const kind = (most?.[0] ?? 'prose') as ContentKind
       if (text + tools + media < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
       const before = models.get(key)
@@ -137,23 +141,6 @@ export function createCalibration({ state, onEvent = () => {} }: CalibrationOpti
 
 const keyOf = ({ model, endpoint, estimated = false }: CalibratedTarget): string =>
   `${endpoint ?? ''}|${model}${estimated ? '' : '|exact'}`
-
-/** The parts that have factors of their own, and the class that makes up most of the text. */
-function splitOf(estimated: ClassTokens): Required<Pick<Sample, 'text' | 'fixed' | 'tools' | 'media' | 'kind'>> {
-  const { fixed = 0, tools = 0, media = 0 } = estimated
-  let text = 0
-  let kind: ContentKind = 'prose'
-  let most = 0
-  for (const [name, count] of Object.entries(estimated)) {
-    if (name === 'fixed' || name === 'tools' || name === 'media') continue
-    text += count
-    if (count > most) {
-      most = count
-      kind = name as ContentKind
-    }
-  }
-  return { text, fixed: Math.max(0, fixed), tools: Math.max(0, tools), media: Math.max(0, media), kind }
-}
 
 /**
  * A number far from all that is known tells of something unseen, not of the tokenizer; if more like it follow, they drift together.

@@ -12,7 +12,7 @@ export {
   refine,
   straddles,
 } from './occupancy.ts'
-export { bufferOf, limitOf, MOST_OF_WINDOW } from './limit.ts'
+export { limitOf, MOST_OF_WINDOW } from './limit.ts'
 export { type Calibration, type CalibrationState, createCalibration, type Observation } from './calibration.ts'
 export { estimateTokens } from './estimator/estimate.ts'
 

@@ -1,6 +1,6 @@
 import { type Count, countFrom, exactly, NO_TOKENS, sumCounts, unknownCount } from '../core/count.ts'
 import type { Item } from '../core/item.ts'
-import type { ContentKind } from './estimator/features.ts'
+import type { ContentKind } from './estimator/estimate.ts'
 import { countMedia } from './media.ts'
 import type { Overhead } from './overhead.ts'
 
@@ -88,15 +88,15 @@ function countSealed(
 }
 
 /** Items that were counted, as they add to a request. */
-export interface CountedItems {
+interface CountedItems {
   readonly words: Count
   /** Beside the words, since what is wrong about one picture is wrong about the next. */
   readonly media: Count
-  readonly byClass: ClassTokens
+  readonly byClass: Partial<Record<TokenClass, number>>
 }
 
 export function addItems(items: readonly CountedItem[]): CountedItems {
-  const byClass: Partial<Record<TokenClass, number>> = {}
+  const byClass: CountedItems['byClass'] = {}
   for (const { words, media, kind, text } of items) {
     addTokens(byClass, kind, text)
     addTokens(byClass, 'fixed', words.tokens - text)
@@ -116,7 +116,7 @@ export function addTokens(sum: Partial<Record<TokenClass, number>>, kind: TokenC
 }
 
 /** What is wrong about one picture is wrong about the next: their errors add up. */
-export function addMedia(counts: readonly Count[]): Count {
+function addMedia(counts: readonly Count[]): Count {
   const sum = (of: (count: Count) => number): number => counts.reduce((total, count) => total + of(count), 0)
   return countFrom(
     sum(({ tokens }) => tokens),

@@ -4,7 +4,6 @@ import type { EventBody } from '../core/events.ts'
 import type { Item, ToolDeclaration } from '../core/item.ts'
 import { modelName } from '../core/model-name.ts'
 import type { Load } from '../core/target.ts'
-import { isKnownUsage, type Usage } from '../core/usage.ts'
 import type { PromptFraming } from '../core/wire-traits.ts'
 import type { Catalogue, ModelInfo } from '../ports/catalogue.ts'
 import type { Tokenizer } from '../ports/tokenizer.ts'
@@ -13,16 +12,14 @@ import type { CalibratedTarget, Calibration, Prediction } from './calibration.ts
 import { estimateTokens } from './estimator/estimate.ts'
 import {
   addItems,
-  addMedia,
   addTokens,
   type ClassTokens,
   type CountedItem,
   type CountedText,
   countItem,
   type Destination,
-  type TokenClass,
 } from './items.ts'
-import { keepsOlderThinking, messagesIn, overheadOf, widened } from './overhead.ts'
+import { forgetsThinking, messagesIn, overheadOf, widened } from './overhead.ts'
 
 export interface MeterOptions {
   readonly catalogue: Pick<Catalogue, 'resolve'>
@@ -65,7 +62,7 @@ export interface Measurement extends Load {
   readonly parts: { readonly head: number; readonly tools: number; readonly items: number; readonly framing: number }
 }
 
-/** Counts. Never throws, is synchronous, and counts the same content once. */
+/** Counts. Synchronous, and the same content once. */
 export interface Meter {
   countText(target: TargetRef, text: string): Count
   /** One item with its framing as a call or result. */
@@ -76,11 +73,8 @@ export interface Meter {
     items: readonly Item[],
     format?: string,
   ): { readonly count: Count; readonly byClass: ClassTokens; readonly mediaHigh?: number }
-  /**
-   * The whole request. `bytes` is the length of the body as it will be sent. Should counting itself fail, the last usage stands
-   * in, and without one the bytes as an upper bound: no token is shorter than a byte.
-   */
-  measure(target: TargetRef, conversation: Conversation, bytes: number, lastUsage?: Usage): Measurement
+  /** The whole request. `bytes` is the length of the body as it will be sent. */
+  measure(target: TargetRef, conversation: Conversation, bytes: number): Measurement
   /** Tokens that only their raw number by class is left of. */
   countClasses(target: TargetRef, byClass: ClassTokens): Count
   /** Tokens around a response that comes back in the next prompt, beyond the output that was reported for it. */
@@ -93,6 +87,8 @@ export interface Meter {
 /** One way of counting: how a model reads the texts and the framing of a wire, and what was counted so. */
 interface Way extends Destination {
   readonly exact: Tokenizer | undefined
+  /** The thinking of finished turns is sent and billed as nothing. */
+  readonly forgetsThinking: boolean
   /** Counts of texts are told apart by it. */
   readonly tokenizer: string
   readonly items: WeakMap<Item, CountedItem>
@@ -116,30 +112,24 @@ export function createMeter(options: MeterOptions): Meter {
   /** Texts whose count is known: clients resend the same content in new objects. */
   const texts = new BoundedMap<string, CountedText>(cachedCharacters)
   const ways = new BoundedMap<string, Way>(MOST_WAYS)
-  const facts = new BoundedMap<string, { readonly info: ModelInfo; readonly isKnown: boolean }>(MOST_MODELS)
+  /** Models that no catalogue knows, each reported once. */
+  const warned = new BoundedMap<string, true>(MOST_MODELS)
   /** Families whose tokenizer failed; it is not asked again. */
   const failed = new Set<string>()
 
-  function factsOf(model: string): { readonly info: ModelInfo; readonly isKnown: boolean } {
-    const known = facts.get(model)
-    if (known !== undefined) return known
+  function wayOf(target: MeteredTarget, format = ''): Way {
+    const model = modelName(target.model)
     const { info, match } = catalogue.resolve(model)
-    if (match === 'default') {
+    const family = info.tokenizer
+    const isKnown = match !== 'default'
+    if (!isKnown && !warned.has(model)) {
+      warned.set(model, true)
       onEvent({
         type: 'warning',
         topic: 'unknown-model',
-        message: `Model "${model}" is not in the catalogue; taking a window of ${info.window} tokens and the tokenizer family ${info.tokenizer}.`,
+        message: `Model "${model}" is not in the catalogue; taking a window of ${info.window} tokens and the tokenizer family ${family}.`,
       })
     }
-    const found = { info, isKnown: match !== 'default' }
-    facts.set(model, found)
-    return found
-  }
-
-  function wayOf(target: MeteredTarget, format = ''): Way {
-    const model = modelName(target.model)
-    const { info, isKnown } = factsOf(model)
-    const family = info.tokenizer
     const mayBeExact = target.estimated !== true && !failed.has(family)
     // Asked for each time: a vocabulary may have been loaded since.
     const exact = mayBeExact ? tokenizerFor?.(family) : undefined
@@ -149,7 +139,17 @@ export function createMeter(options: MeterOptions): Meter {
     const known = ways.get(key)
     if (known !== undefined) return known
     const overhead = overheadOf(framing, model, family)
-    const way: Way = { model, family, isKnown, overhead, exact, tokenizer, items: new WeakMap(), tools: new WeakMap() }
+    const way: Way = {
+      model,
+      family,
+      isKnown,
+      overhead,
+      exact,
+      forgetsThinking: forgetsThinking(model, family),
+      tokenizer,
+      items: new WeakMap(),
+      tools: new WeakMap(),
+    }
     ways.set(key, way)
     return way
   }
@@ -160,21 +160,19 @@ export function createMeter(options: MeterOptions): Meter {
     const key = `${way.tokenizer}|${target.owner ?? ''}\0${text}`
     const known = texts.get(key)
     if (known !== undefined) return known
-    const { kind, ...estimate } = estimateTokens(text, way.family)
-    const counted = { count: exactCount(way, text) ?? estimate, kind }
-    texts.set(key, counted, text.length + ENTRY_CHARACTERS)
-    return counted
-  }
-
-  function exactCount({ exact, family }: Way, text: string): Count | undefined {
-    if (exact === undefined || failed.has(family)) return undefined
+    const { exact, family } = way
+    const { kind, ...estimate } = estimateTokens(text, family)
+    let count: Count = estimate
     try {
-      return exact.count(text)
+      if (exact !== undefined && !failed.has(family)) count = exact.count(text)
     } catch (error) {
       failed.add(family)
-      onEvent({ type: 'degraded', what: `tokenizer ${exact.name}`, cause: messageOf(error) })
-      return undefined
+      const cause = error instanceof Error ? error.message : String(error)
+      onEvent({ type: 'degraded', what: `tokenizer ${exact?.name}`, cause })
     }
+    const counted = { count, kind }
+    texts.set(key, counted, text.length + ENTRY_CHARACTERS)
+    return counted
   }
 
   function itemOf(way: Way, target: MeteredTarget, item: Item): CountedItem {
@@ -245,58 +243,6 @@ export function createMeter(options: MeterOptions): Meter {
     return countFrom(tokens, low, high, Math.ceil(writtenOut), 'estimate')
   }
 
-  function measureWhole(given: TargetRef, conversation: Conversation, bytes: number): Measurement {
-    const target = refOf(given)
-    const way = wayOf(target, conversation.format)
-    const { overhead } = way
-    const { head: instructions, items } = conversation
-    // Some models forget the thinking of finished turns: it is sent and billed as nothing.
-    const turn = keepsOlderThinking(way.model, way.family) ? -1 : items.findLastIndex(({ kind }) => kind === 'user')
-    const live = turn < 0 ? items : items.filter(({ kind }, at) => kind !== 'reasoning' || at > turn)
-    const head = addItems(instructions.map((item) => itemOf(way, target, item)))
-    const history = addItems(live.map((item) => itemOf(way, target, item)))
-    const tools = countDeclared(way, target, conversation)
-    const messages = (overhead.headIsMessage ? messagesIn(overhead, instructions) : 0) + messagesIn(overhead, items)
-    const framing = around(overhead.perRequest + overhead.perMessage * messages, overhead.framingSlack)
-    const byClass: Partial<Record<TokenClass, number>> = { ...head.byClass }
-    for (const [kind, tokens] of Object.entries(history.byClass)) addTokens(byClass, kind as TokenClass, tokens)
-    addTokens(byClass, 'tools', tools.tokens)
-    addTokens(byClass, 'fixed', framing.tokens)
-    const words = sumCounts([head.words, history.words, tools, framing])
-    const pictures = [head.media, history.media].filter(({ tokens }) => tokens > 0)
-    const media = pictures.length === 0 ? NO_TOKENS : addMedia(pictures)
-    const { count, mediaHigh } = calibrated(way, target, { words, media, byClass })
-    return {
-      count: whole(count),
-      mediaHigh,
-      bytes,
-      raw: whole(media.tokens === 0 ? words : sumCounts([words, media])),
-      byClass,
-      parts: {
-        head: head.words.tokens,
-        tools: tools.tokens,
-        items: history.words.tokens + media.tokens,
-        framing: framing.tokens,
-      },
-    }
-  }
-
-  function measureBlind(bytes: number, lastUsage: Usage | undefined): Measurement {
-    const known = isKnownUsage(lastUsage) ? lastUsage.input + lastUsage.output : undefined
-    if (known === undefined) {
-      onEvent({ type: 'degraded', what: 'counting', cause: 'no usage either: the bytes are taken as the upper bound' })
-    }
-    const tokens = known ?? Math.ceil(bytes / 4)
-    const count: Count = { tokens, low: 0, high: Math.max(tokens, bytes), source: 'unknown' }
-    return {
-      count,
-      bytes,
-      raw: count,
-      byClass: { fixed: tokens },
-      parts: { head: 0, tools: 0, items: tokens, framing: 0 },
-    }
-  }
-
   return {
     countText(given, text) {
       const target = refOf(given)
@@ -313,18 +259,42 @@ export function createMeter(options: MeterOptions): Meter {
       const target = refOf(given)
       const way = wayOf(target, format)
       const { overhead } = way
-      const { words, media, byClass: own } = addItems(items.map((item) => itemOf(way, target, item)))
+      const { words, media, byClass } = addItems(items.map((item) => itemOf(way, target, item)))
       const framing = around(overhead.perMessage * messagesIn(overhead, items), overhead.framingSlack)
-      const byClass = { ...own }
       addTokens(byClass, 'fixed', framing.tokens)
       return { ...calibrated(way, target, { words: sumCounts([words, framing]), media, byClass }), byClass }
     },
-    measure(target, conversation, bytes, lastUsage) {
-      try {
-        return measureWhole(target, conversation, bytes)
-      } catch (error) {
-        onEvent({ type: 'degraded', what: 'counting', cause: messageOf(error) })
-        return measureBlind(bytes, lastUsage)
+    measure(given, conversation, bytes) {
+      const target = refOf(given)
+      const way = wayOf(target, conversation.format)
+      const { overhead } = way
+      const { head: instructions, items } = conversation
+      const turn = way.forgetsThinking ? items.findLastIndex(({ kind }) => kind === 'user') : -1
+      const live = turn < 0 ? items : items.filter(({ kind }, at) => kind !== 'reasoning' || at > turn)
+      const before = instructions.map((item) => itemOf(way, target, item))
+      const after = live.map((item) => itemOf(way, target, item))
+      const head = sumCounts(before.map(({ words }) => words))
+      const history = sumCounts(after.map(({ words }) => words))
+      const { media, byClass } = addItems([...before, ...after])
+      const tools = countDeclared(way, target, conversation)
+      const messages = (overhead.headIsMessage ? messagesIn(overhead, instructions) : 0) + messagesIn(overhead, items)
+      const framing = around(overhead.perRequest + overhead.perMessage * messages, overhead.framingSlack)
+      addTokens(byClass, 'tools', tools.tokens)
+      addTokens(byClass, 'fixed', framing.tokens)
+      const words = sumCounts([head, history, tools, framing])
+      const { count, mediaHigh } = calibrated(way, target, { words, media, byClass })
+      return {
+        count: whole(count),
+        mediaHigh,
+        bytes,
+        raw: whole(media.tokens === 0 ? words : sumCounts([words, media])),
+        byClass,
+        parts: {
+          head: head.tokens,
+          tools: tools.tokens,
+          items: history.tokens + media.tokens,
+          framing: framing.tokens,
+        },
       }
     },
     countClasses(given, byClass) {
@@ -337,8 +307,8 @@ export function createMeter(options: MeterOptions): Meter {
       return whole(calibrated(wayOf(target), target, { words: sumCounts(parts), media, byClass }).count)
     },
     perAnswer: (target, format) => wayOf(refOf(target), format).overhead.perAnswer,
-    factsOf: (model) => factsOf(modelName(model)).info,
-    familyOf: (model) => factsOf(modelName(model)).info.tokenizer,
+    factsOf: (model) => catalogue.resolve(modelName(model)).info,
+    familyOf: (model) => catalogue.resolve(modelName(model)).info.tokenizer,
   }
 }
 
@@ -373,8 +343,6 @@ function sumOfPieces(parts: readonly CountedText[]): CountedText {
   const { kind, count } = parts[0]!
   return { count: { ...count, tokens: sum((c) => c.tokens), low: sum((c) => c.low), high: sum((c) => c.high) }, kind }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const refOf = (target: TargetRef): MeteredTarget => (typeof target === 'string' ? { model: target } : target)
 

@@ -285,22 +285,18 @@ export interface RefineOptions<M extends Counted> {
 export const straddles = ({ count }: Counted, threshold: number): boolean =>
   count.low <= threshold && threshold < count.high
 
-/** Sharpens a measurement only where it decides something: exact tokenizer first, then the provider. Failures leave it as it is. */
+/**
+ * Sharpens a measurement only where it decides something: exact tokenizer first, then the provider. Failures leave it as it is: the upper bound
+ * still decides safely.
+ */
 export async function refine<M extends Counted>(options: RefineOptions<M>): Promise<M> {
   const { measure, threshold, loadTokenizer, askProvider } = options
+  // Whichever way a function fails that a program gave: as a rejection, or before it waits.
+  const none = Promise.resolve(undefined)
   let measured = measure()
   if (!straddles(measured, threshold)) return measured
-  if (await attempt(loadTokenizer)) measured = measure()
+  if (await none.then(loadTokenizer).catch(() => false)) measured = measure()
   if (!straddles(measured, threshold)) return measured
-  const told = await attempt(askProvider)
+  const told = await none.then(askProvider).catch(() => undefined)
   return told === undefined || !(told > 0) ? measured : { ...measured, count: exactly(told, 'provider') }
-}
-
-async function attempt<T>(step: (() => Promise<T>) | undefined): Promise<T | undefined> {
-  try {
-    return await step?.()
-  } catch {
-    // A refinement is a luxury: the upper bound still decides safely.
-    return undefined
-  }
 }

@@ -137,11 +137,7 @@ function openMeter(
   })
   const meter: EngineMeter = {
     ...counter,
-    limitOf: (target, settings, buffer) =>
-      limitOf(target, settings, buffer, catalogue, {
-        learnedWindow: target.learned?.window,
-        bodyBytes: target.learned?.bodyBytes,
-      }),
+    limitOf: (target, settings, buffer) => limitOf(target, settings, buffer, catalogue),
   }
   if (exact === undefined) return { meter }
   const sharpen = (model: string): Promise<boolean> => exact.load(counter.familyOf(model))

@@ -1,4 +1,3 @@
-import { linksBefore } from '../../core/chain.ts'
 import {
   RECORD_VERSION,
   type Epoch,
@@ -171,7 +170,7 @@ async function archivable({
 }: PrepareContext): Promise<readonly Archivable[]> {
   const { items } = conversation
   const from = deps.memo.shared(branch.archivedItems, items)
-  let next = linksBefore(links, from)
+  let next = links.filter(({ index }) => index < from).length
   let chain = links[next - 1]?.chain ?? ''
   const found: Archivable[] = []
   for (let index = from; index < items.length; index++) {

@@ -223,7 +223,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
       const output = Math.min(...entries.map((entry) => finalOutput(entry, bound, price)))
       if (output < LEAST_FINAL_OUTPUT) return { verdict: 'halt', budget: budget.name, reason }
       account.finalGiven = true
-      const closing = withOutput(bound, output, price)
+      const closing = boundOf({ inputHigh: bound.inputTokens, maxOutputTokens: output }, { price })
       return {
         verdict: 'final',
         reservation: hold(entries, closing, account),
@@ -400,19 +400,4 @@ function affordableOutput(
   const rate = outputRate(bound.inputTokens, price)
   const afterInput = left - inputUsd(bound.inputTokens, price)
   return rate <= 0 ? (afterInput >= 0 ? bound.outputTokens : -1) : Math.floor((afterInput * 1_000_000) / rate)
-}
-
-/** The same call with a shorter answer. */
-function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | undefined): CallBound {
-  const saved = bound.outputTokens - outputTokens
-  const usd =
-    bound.usd === undefined || price === undefined
-      ? bound.usd
-      : bound.usd - (saved * outputRate(bound.inputTokens, price)) / 1_000_000
-  return {
-    inputTokens: bound.inputTokens,
-    outputTokens,
-    tokens: bound.tokens - saved,
-    usd,
-  }
 }

@@ -4,7 +4,6 @@ import type { UsageSeen } from '../../core/records.ts'
 import { addUsage, isKnownUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 import type { Spender } from './budgets.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
-import type { Writable } from '../../util/writable.ts'
 
 /** One model call, side calls included: whoever summarises spends too. */
 export interface LedgerCall {
@@ -122,12 +121,20 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
   }
 
   function record(call: LedgerCall): number | undefined {
-    const { spender, usage, price } = call
+    const { spender, usage, price, purpose, durationMs = 0 } = call
     const sheet = sheetOf(spender)
     const known = isKnownUsage(usage)
     const cost = call.costUsd ?? (known && price !== undefined ? costOfUsage(usage, price) : undefined)
-    sheet.totals = addTotals(sheet.totals, totalsOf(call, cost))
-    if (call.purpose === 'turn' && known) {
+    sheet.totals = addTotals(sheet.totals, {
+      calls: 1,
+      unmeasured: known ? 0 : 1,
+      unpriced: known && cost === undefined ? 1 : 0,
+      usage: known ? usage : NO_USAGE,
+      costUsd: cost ?? 0,
+      durationMs,
+      byPurpose: { [purpose]: cost ?? 0 },
+    })
+    if (purpose === 'turn' && known) {
       sheet.turns++
       sheet.turnTokens += usage.input + usage.output
       sheet.last = { input: usage.input, output: usage.output }
@@ -205,14 +212,8 @@ export function callOf(
   session: string,
   told: Pick<UsageSeen, 'agent' | 'key' | 'model' | 'purpose' | 'usage' | 'costUsd' | 'durationMs' | 'at'>,
 ): LedgerCall {
-  const { agent, key, model, purpose, usage, costUsd, durationMs, at } = told
-  const spender: Writable<Spender> = { tenant, session, key: key ?? tenant }
-  if (agent !== undefined) spender.agent = agent
-  const call: Writable<LedgerCall> = { spender, model, purpose, at }
-  if (usage !== undefined) call.usage = usage
-  if (costUsd !== undefined) call.costUsd = costUsd
-  if (durationMs !== undefined) call.durationMs = durationMs
-  return call
+  const { agent, key = tenant, model, purpose, usage, costUsd, durationMs, at } = told
+  return { spender: { tenant, session, key, agent }, model, purpose, at, usage, costUsd, durationMs }
 }
 
 const isOf = (spender: Spender, filter: LedgerFilter): boolean =>
@@ -244,19 +245,6 @@ const NO_CALLS: LedgerTotals = {
   costUsd: 0,
   durationMs: 0,
   byPurpose: {},
-}
-
-function totalsOf({ purpose, usage, durationMs = 0 }: LedgerCall, costUsd: number | undefined): LedgerTotals {
-  const known = isKnownUsage(usage)
-  return {
-    calls: 1,
-    unmeasured: known ? 0 : 1,
-    unpriced: known && costUsd === undefined ? 1 : 0,
-    usage: known ? usage : NO_USAGE,
-    costUsd: costUsd ?? 0,
-    durationMs,
-    byPurpose: { [purpose]: costUsd ?? 0 },
-  }
 }
 
 function addTotals(a: LedgerTotals, b: LedgerTotals): LedgerTotals {

@@ -74,8 +74,8 @@ export function contextguardMeter(base: Meter, rule: EstimatorRule): DesignMeter
     ...base,
     countText: (_, text) => exactly(Math.floor(Buffer.byteLength(text) / 4), 'estimate'),
     countItem: (_, item) => raw({ head: [], items: [item], tools: [] }),
-    measure(target, conversation, bytes, lastUsage) {
-      const measured = base.measure(target, conversation, bytes, lastUsage)
+    measure(target, conversation, bytes) {
+      const measured = base.measure(target, conversation, bytes)
       const count = raw(conversation)
       return { ...measured, raw: count, count }
     },
