@@ -39,17 +39,18 @@ export function replayGrowth(
     items = [...items, ...call.added]
     const conversation = conversationOf(session.format, items)
     const measurement = meter.measure(target, conversation, 0)
-    const { count, measured, measuredItems } = occupancy(meter, target, conversation, measurement, anchor)
+    const { measured, measuredItems } = occupancy(meter, target, conversation, measurement, anchor)
     if (measured !== undefined && anchor !== undefined && call.prompt - anchor.prompt >= LEAST_GROWTH) {
+      const { count, byClass } = meter.measureItems(target, items.slice(measuredItems), session.format)
+      const known = measured - anchor.prompt
       predictions.push({
         turn,
-        predicted: count.tokens - anchor.prompt,
+        predicted: known + count.tokens,
         real: call.prompt - anchor.prompt,
-        low: count.low - anchor.prompt,
-        high: count.high - anchor.prompt,
+        low: known + count.low,
+        high: known + count.high,
         characters: call.added.reduce((sum, { text }) => sum + text.length, 0),
       })
-      const { byClass } = meter.measureItems(target, items.slice(measuredItems), session.format)
       calibration?.observe({ target, estimated: byClass, real: call.prompt - measured, at: 0 })
     }
     const { head, tools } = measurement.parts

@@ -1,3 +1,4 @@
+/* `createMeter` is long because all its functions share what was counted; none of them alone is. */
 import type { Conversation } from '../core/conversation.ts'
 import { type Count, countFrom, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { EventBody } from '../core/events.ts'

@@ -1,3 +1,4 @@
+/* `scan` is one loop of more than 80 lines: a call for each character would cost more than the counting. */
 import { byLength, FEATURE_COUNT, featureIndex } from './features.ts'
 import known from './known-pieces-data.json' with { type: 'json' }
 

@@ -1,3 +1,4 @@
+/* `createBudgets` is long because all its functions write the same accounts; none of them alone is. */
 import type { EventBody } from '../../core/events.ts'
 import { type PriceModel, ratesFor } from '../../core/price.ts'
 import type { ModelInfo } from '../../ports/catalogue.ts'

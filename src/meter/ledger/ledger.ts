@@ -1,3 +1,4 @@
+/* `createLedger` is long because all its functions write the same sheets; none of them alone is. */
 import type { PlimsollEvent } from '../../core/events.ts'
 import { costOfUsage, type PriceModel, simulateUsage } from '../../core/price.ts'
 import type { UsageSeen } from '../../core/records.ts'
