@@ -10,8 +10,14 @@ import { fitWeights, type Row } from '../bench/lib/least-squares.ts'
 import { sharedData } from '../bench/lib/shared.ts'
 import { quantile } from '../bench/lib/statistics.ts'
 import { loadGemma, loadOpenModel, OPEN_MODEL_PACKAGES, loadTiktoken } from '../src/drivers/tokenizers/tokenizers.ts'
-import { type FamilyFit, FAMILY_FITS } from '../src/meter/estimator/estimate.ts'
-import { CONTENT_KINDS, type ContentKind, kindOf, type Feature, FEATURES } from '../src/meter/estimator/features.ts'
+import {
+  CONTENT_KINDS,
+  type ContentKind,
+  type FamilyFit,
+  FAMILY_FITS,
+  kindOf,
+} from '../src/meter/estimator/estimate.ts'
+import { type Feature, FEATURES } from '../src/meter/estimator/features.ts'
 import { scan } from '../src/meter/estimator/scan.ts'
 
 /** Tokens per unit of a feature before any data, where it is not one. */

@@ -1,5 +1,5 @@
-import type { FamilyFit } from '../../src/meter/estimator/estimate.ts'
-import { CONTENT_KINDS, type ContentKind, FEATURE_COUNT, FEATURES } from '../../src/meter/estimator/features.ts'
+import { CONTENT_KINDS, type ContentKind, type FamilyFit } from '../../src/meter/estimator/estimate.ts'
+import { FEATURE_COUNT, FEATURES } from '../../src/meter/estimator/features.ts'
 import { featuresOfDelta, loadClaudeDeltas } from './claude-deltas.ts'
 import { fitRobust } from './least-squares.ts'
 import { quantile } from './statistics.ts'

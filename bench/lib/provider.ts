@@ -1,5 +1,6 @@
 import { createTokenizers } from '../../src/drivers/tokenizers/tokenizers.ts'
-import { type Calibration, createCalibration, type TextCounter } from '../../src/meter/index.ts'
+import { type Calibration, createCalibration } from '../../src/meter/index.ts'
+import type { Tokenizer } from '../../src/ports/tokenizer.ts'
 import { loadRecordedSessions, type RecordedSession } from './growth.ts'
 import { type PredictedGrowth, replayGrowth } from './replay-growth.ts'
 import { quantile } from './statistics.ts'
@@ -42,7 +43,7 @@ export async function benchProvider(data: string): Promise<void> {
 function played(
   sessions: readonly RecordedSession[],
   calibration: () => Calibration | undefined,
-  tokenizerFor: (family: string) => TextCounter | undefined,
+  tokenizerFor: (family: string) => Tokenizer | undefined,
 ): PredictedGrowth[] {
   return sessions.flatMap((session) =>
     replayGrowth(session, calibration(), tokenizerFor).filter(({ turn }) => turn > LEARNING_TURNS),

@@ -2,14 +2,8 @@ import { framingOfWire } from '../../src/formats/registry.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
 import type { Item } from '../../src/core/item.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import {
-  type Anchor,
-  anchorAfter,
-  type Calibration,
-  createMeter,
-  growthSince,
-  type TextCounter,
-} from '../../src/meter/index.ts'
+import { type Anchor, type Calibration, createMeter, occupancy } from '../../src/meter/index.ts'
+import type { Tokenizer } from '../../src/ports/tokenizer.ts'
 import type { RecordedSession } from './growth.ts'
 
 /** A call's growth as predicted before it was made, and as the provider then reported it. */
@@ -29,7 +23,7 @@ const LEAST_GROWTH = 100
 export function replayGrowth(
   session: RecordedSession,
   calibration: Calibration | undefined,
-  tokenizerFor?: (family: string) => TextCounter | undefined,
+  tokenizerFor?: (family: string) => Tokenizer | undefined,
 ): PredictedGrowth[] {
   const meter = createMeter({
     framingOf: framingOfWire,
@@ -45,21 +39,23 @@ export function replayGrowth(
     items = [...items, ...call.added]
     const conversation = conversationOf(session.format, items)
     const measurement = meter.measure(target, conversation, 0)
-    const growth = growthSince(meter, target, conversation, measurement, anchor)
-    if (growth !== undefined && anchor !== undefined && call.prompt - anchor.prompt >= LEAST_GROWTH) {
-      const predicted = growth.measured + growth.count.tokens - anchor.prompt
+    const { measured, measuredItems } = occupancy(meter, target, conversation, measurement, anchor)
+    if (measured !== undefined && anchor !== undefined && call.prompt - anchor.prompt >= LEAST_GROWTH) {
+      const { count, byClass } = meter.measureItems(target, items.slice(measuredItems), session.format)
+      const known = measured - anchor.prompt
       predictions.push({
         turn,
-        predicted,
+        predicted: known + count.tokens,
         real: call.prompt - anchor.prompt,
-        low: growth.measured + growth.count.low - anchor.prompt,
-        high: growth.measured + growth.count.high - anchor.prompt,
+        low: known + count.low,
+        high: known + count.high,
         characters: call.added.reduce((sum, { text }) => sum + text.length, 0),
       })
-      calibration?.observe({ target, estimated: growth.byClass, real: call.prompt - growth.measured, at: 0 })
+      calibration?.observe({ target, estimated: byClass, real: call.prompt - measured, at: 0 })
     }
-    const usage = { input: call.prompt, cacheRead: 0, cacheWrite: 0, output: call.output ?? 0, reasoning: 0 }
-    anchor = anchorAfter(anchor, { usage, measurement, conversation })
+    const { head, tools } = measurement.parts
+    const rest = { reasoning: 0, items: items.length, standing: head + tools, rawTokens: measurement.raw.tokens }
+    if (call.prompt > 0) anchor = { prompt: call.prompt, output: call.output ?? 0, ...rest }
   })
   return predictions
 }

@@ -11,40 +11,42 @@ export interface Link {
 
 const EMPTY_CHAIN = ''
 
+/** What was worked out for an item behind a chain; `link` is undefined for an item that stands outside it. */
+interface ChainedItem {
+  readonly before: string
+  readonly index: number
+  readonly link: Link | undefined
+}
+
+/** Work on items, found again by the items: a history that grows costs its new ones. */
+export type KnownLinks = WeakMap<Item, ChainedItem>
+
 /**
  * The content chain `h[i] = H(h[i-1], identity[i])`. Reasoning stands outside it, because clients and vendors drop old
  * reasoning between requests, and so does text that the client's profile calls volatile.
  */
-export function chainOf(items: readonly Item[], hash: Hash, profile: ClientProfile): readonly Link[] {
-  return extendChain([], items, 0, hash, profile)
-}
-
-/** Continues a chain of the items before `from`. A long one is copied once, however many links are new. */
-export function extendChain(
-  links: readonly Link[],
+export function chainOf(
   items: readonly Item[],
-  from: number,
   hash: Hash,
   profile: ClientProfile,
+  known: KnownLinks = new WeakMap(),
 ): readonly Link[] {
-  let chain = links.at(-1)?.chain ?? EMPTY_CHAIN
-  const added: Link[] = []
-  for (let index = from; index < items.length; index++) {
-    const item = items[index]!
+  const links: Link[] = []
+  let chain = EMPTY_CHAIN
+  for (const [index, item] of items.entries()) {
     if (item.kind === 'reasoning') continue
-    const identity = identityOf(item, hash, profile)
-    if (identity === undefined) continue
-    chain = hash(chain + identity)
-    added.push({ index, identity, chain })
+    let own = known.get(item)
+    if (own?.before !== chain || own.index !== index) {
+      const identity = identityOf(item, hash, profile)
+      const link = identity === undefined ? undefined : { index, identity, chain: hash(chain + identity) }
+      own = { before: chain, index, link }
+      known.set(item, own)
+    }
+    if (own.link === undefined) continue
+    links.push(own.link)
+    chain = own.link.chain
   }
-  return links.length === 0 ? added : links.concat(added)
-}
-
-/** How many links stand before an item. */
-export function linksBefore(links: readonly Link[], index: number): number {
-  let count = Math.min(links.length, index)
-  while (count > 0 && links[count - 1]!.index >= index) count--
-  return count
+  return links
 }
 
 /** How many links two chains share from the start, at the same places: a chain hash stands for all that came before it. */

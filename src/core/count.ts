@@ -21,7 +21,7 @@ export interface Count {
 
 const RANK: Record<CountSource, number> = { exact: 0, provider: 1, calibrated: 2, estimate: 3, unknown: 4 }
 
-export const weaker = (a: CountSource, b: CountSource): CountSource => (RANK[b] > RANK[a] ? b : a)
+const weaker = (a: CountSource, b: CountSource): CountSource => (RANK[b] > RANK[a] ? b : a)
 
 export const NO_TOKENS: Count = { tokens: 0, low: 0, high: 0, source: 'exact' }
 

@@ -170,11 +170,6 @@ function tellingOffset(line: string, window: number): number {
 
 export type IdentifierKind = 'path' | 'symbol' | 'hash' | 'number' | 'code'
 
-export interface Identifier {
-  readonly kind: IdentifierKind
-  readonly text: string
-}
-
 // A run of characters that names are made of. Everything else separates them.
 const CHUNK = /[A-Za-z0-9_$@~./:+#-]{3,}/g
 const LINE_SUFFIX = /:\d+(?::\d+)?$/
@@ -191,15 +186,7 @@ const QUALIFIED = /^[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)+$/
 // payment-service-7f9c, claude-sonnet-4-5: with a digit or two hyphens; "well-known" is prose.
 const KEBAB = /^[A-Za-z][\w.]*(?:-[\w.]+)+$/
 
-/** Distinct identifiers in order of appearance. */
-export function identifiersOf(text: string): readonly Identifier[] {
-  const found = new Map<string, Identifier>()
-  visitIdentifiers(text, (name, kind) => {
-    if (!found.has(name)) found.set(name, { kind, text: name })
-  })
-  return [...found.values()]
-}
-
+/** Calls `visit` for each identifier, in order of appearance. */
 export function visitIdentifiers(text: string, visit: (name: string, kind: IdentifierKind) => void): void {
   for (const [chunk] of text.matchAll(CHUNK)) {
     const name = trimPunctuation(chunk)

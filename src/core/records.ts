@@ -1,7 +1,7 @@
 import type { Limit, Thresholds } from './target.ts'
 import type { Usage } from './usage.ts'
 
-/** Records carry a version from day one; `upgradeRecord` lifts old ones one step at a time while they are read. */
+/** Records carry a version from day one. */
 export const RECORD_VERSION = 1
 
 interface Base {
@@ -265,20 +265,3 @@ export type LogRecord =
   | Lease
   | LiveEventsSent
   | Spend
-
-/** Lifts a record from the version it is keyed by to the next one. */
-export type RecordUpgrades = Readonly<Record<number, (record: Record<string, unknown>) => Record<string, unknown>>>
-
-/** One step per version. There is none yet; the chain is here so that the first change has a place. */
-const UPGRADES: RecordUpgrades = {}
-
-/** `upgrades` and `target` are this package's own unless a test climbs a chain of its own. */
-export function upgradeRecord(stored: unknown, upgrades = UPGRADES, target: number = RECORD_VERSION): LogRecord {
-  let record = stored as Record<string, unknown>
-  while (typeof record['v'] === 'number' && record['v'] < target) {
-    const step = upgrades[record['v']]
-    if (step === undefined) break
-    record = step(record)
-  }
-  return record as unknown as LogRecord
-}

@@ -11,7 +11,7 @@ export function applySplices(text: string, splices: readonly Splice[]): string {
     out += text.slice(from, start) + own
     from = end
   }
-  return from === 0 ? out + text : out + text.slice(from)
+  return out + text.slice(from)
 }
 
 /** The same on the bytes of a text in plain ASCII: one copy instead of two and a conversion. */

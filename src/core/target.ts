@@ -41,7 +41,7 @@ export interface Thresholds {
 }
 
 /** Who said how large the window is, strongest first. */
-export type LimitSource = 'learned' | 'config' | 'endpoint' | 'catalogue' | 'default'
+export type LimitSource = 'learned' | 'config' | 'catalogue' | 'default'
 
 /** The view's size: tokens and bytes, system and tools included. */
 export interface Load {

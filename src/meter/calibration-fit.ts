@@ -1,4 +1,4 @@
-import type { ContentKind } from './estimator/features.ts'
+import type { ContentKind } from './estimator/estimate.ts'
 
 /** One measurement, by the parts that have factors of their own. */
 export interface Sample {
@@ -72,6 +72,9 @@ export const UNLEARNED: Factors = { text: 1, framing: 1, tools: 1, media: undefi
 
 type Clamp = readonly [low: number, high: number]
 
+/** Factors on text that are outside are never believed. */
+const TEXT_CLAMP: Clamp = [0.4, 3]
+
 /** A sample as a fit sees it: newer ones weigh more, contradicted ones hardly anything. */
 interface Row extends Required<Omit<Sample, 'isContradicted'>> {
   /** Newer ones do not contradict it. */
@@ -82,13 +85,13 @@ interface Row extends Required<Omit<Sample, 'isContradicted'>> {
  * Least absolute relative deviations of `real = text * t + framing * f + tools * g + media * m`, one factor at a time: each step is a
  * weighted median, so a sample with something in it that nobody showed moves nothing.
  */
-export function fit(samples: readonly Sample[], clamp: Clamp): Fit {
+export function fit(samples: readonly Sample[]): Fit {
   const rows = samples.map((sample, i) => rowOf(sample, RECENCY ** (samples.length - 1 - i)))
   const speaking = rows.filter(({ isSpeaking }) => isSpeaking)
   const hasTools = rows.some((row) => speaks(row, 'tools'))
   const hasMedia = rows.some((row) => speaks(row, 'media'))
-  const factors = bestOf(rows, clamp, hasTools, hasMedia)
-  const byKind = kindFactors(rows, factors, clamp)
+  const factors = bestOf(rows, hasTools, hasMedia)
+  const byKind = kindFactors(rows, factors)
   const misses = speaking
     .map((row) => Math.abs(missOf(row, { ...factors, text: byKind[row.kind] ?? factors.text })))
     .sort((a, b) => a - b)
@@ -111,12 +114,12 @@ function rowOf(
 }
 
 /** A factor of its own for each class of text that enough samples are mostly of. */
-function kindFactors(rows: readonly Row[], { framing, tools, media }: Factors, clamp: Clamp): Fit['byKind'] {
+function kindFactors(rows: readonly Row[], { framing, tools, media }: Factors): Fit['byKind'] {
   const byKind: Partial<Record<ContentKind, number>> = {}
   for (const kind of new Set(rows.map((row) => row.kind))) {
     const own = rows.filter((row) => row.kind === kind && row.isSpeaking)
     if (own.length >= SAMPLES_FOR_CLASS)
-      byKind[kind] = partFactor(own, 'text', { text: 0, framing, tools, media }, PRIOR_WEIGHT, clamp)
+      byKind[kind] = partFactor(own, 'text', { text: 0, framing, tools, media }, PRIOR_WEIGHT, TEXT_CLAMP)
   }
   return byKind
 }
@@ -125,11 +128,11 @@ function kindFactors(rows: readonly Row[], { framing, tools, media }: Factors, c
  * From the first start that leaves next to nothing unexplained, else from the one that leaves least. One factor at a time can get no further than
  * a mix that most samples share: there more text and less framing explain the same numbers.
  */
-function bestOf(rows: readonly Row[], clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
+function bestOf(rows: readonly Row[], hasTools: boolean, hasMedia: boolean): Factors {
   const enough = rows.reduce((sum, { weight }) => sum + weight, 0) * EXPLAINED
   let best: { readonly factors: Factors; readonly left: number } | undefined
   for (const start of FRAMING_STARTS) {
-    const factors = descend(rows, start, clamp, hasTools, hasMedia)
+    const factors = descend(rows, start, hasTools, hasMedia)
     const missed = missedBy(rows, factors)
     const left =
       missed + PRIOR_WEIGHT * Math.abs(factors.text - 1) + FRAMING_PRIOR_WEIGHT * Math.abs(factors.framing - 1)
@@ -139,12 +142,12 @@ function bestOf(rows: readonly Row[], clamp: Clamp, hasTools: boolean, hasMedia:
   return best?.factors ?? UNLEARNED
 }
 
-function descend(rows: readonly Row[], start: number, clamp: Clamp, hasTools: boolean, hasMedia: boolean): Factors {
+function descend(rows: readonly Row[], start: number, hasTools: boolean, hasMedia: boolean): Factors {
   let factors: Factors = { text: 1, framing: start, tools: 1, media: undefined }
   for (let round = 0; round < ROUNDS; round++) {
     const before = factors
     // The part that is asked about takes nothing itself.
-    const text = partFactor(rows, 'text', { ...before, text: 0 }, PRIOR_WEIGHT, clamp)
+    const text = partFactor(rows, 'text', { ...before, text: 0 }, PRIOR_WEIGHT, TEXT_CLAMP)
     const framing = partFactor(rows, 'fixed', { ...before, text, framing: 0 }, FRAMING_PRIOR_WEIGHT, FRAMING_CLAMP)
     const tools = hasTools
       ? partFactor(rows, 'tools', { ...before, text, framing, tools: 0 }, TOOLS_PRIOR_WEIGHT, TOOLS_CLAMP)

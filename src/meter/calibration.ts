@@ -13,7 +13,8 @@ import {
   type Fit,
   type Sample,
 } from './calibration-fit.ts'
-import type { ContentKind } from './estimator/features.ts'
+import type { ContentKind } from './estimator/estimate.ts'
+import type { ClassTokens, TokenClass } from './items.ts'
 
 /** What was counted in two ways is off in two ways. */
 export interface CalibratedTarget extends Pick<Target, 'model'> {
@@ -25,20 +26,23 @@ export interface CalibratedTarget extends Pick<Target, 'model'> {
 export interface Observation {
   readonly target: CalibratedTarget
   /** Raw counts by class, before any factor: of the growth since the last measured call, or of a first whole prompt. */
-  readonly estimated: Readonly<Partial<Record<ContentKind | 'fixed' | 'tools' | 'media', number>>>
+  readonly estimated: ClassTokens
   /** What the provider said the same tokens are. */
   readonly real: number
-  /** Usage of another epoch describes other bytes; it is refused. */
-  readonly epoch?: string
-  readonly currentEpoch?: string
   /** Milliseconds since 1970. */
   readonly at: number
 }
 
+/** What was learned about a target, applied to counts by class. */
 export interface Prediction {
+  /** Of all classes but media. */
   readonly tokens: number
   /** Relative half-width, once enough was seen to know it. */
   readonly spread?: number
+  /** How much text was seen of the target, in whole samples: small prompts count for less than one. */
+  readonly evidence: number
+  /** What media really took, once some was measured, and how far off that may be. */
+  readonly media?: { readonly factor: number; readonly spread: number }
 }
 
 /** Plain data, kept in a store between sessions. */
@@ -52,12 +56,8 @@ interface ModelState {
   readonly at: number
 }
 
-export interface CalibrationOptions {
+interface CalibrationOptions {
   readonly state?: CalibrationState
-  /** Factors outside are never believed. @default [0.4, 3] */
-  readonly clamp?: readonly [low: number, high: number]
-  /** Samples kept per endpoint and model: the newest, and the largest before them. @default 20 */
-  readonly window?: number
   readonly onEvent?: (event: EventBody) => void
 }
 
@@ -69,12 +69,7 @@ export interface CalibrationOptions {
 export interface Calibration {
   observe(observation: Observation): void
   /** Undefined as long as nothing is known about the target. */
-  predict(target: CalibratedTarget, estimated: Observation['estimated']): Prediction | undefined
-  factorOf(target: CalibratedTarget, kind?: ContentKind): number | undefined
-  /** What media really took, once some was measured, and how far off that may be. */
-  mediaFactorOf(target: CalibratedTarget): { readonly factor: number; readonly spread: number } | undefined
-  /** How much text was seen of a target, in whole samples: small prompts count for less than one. */
-  evidenceOf(target: CalibratedTarget): number
+  predict(target: CalibratedTarget, estimated: ClassTokens): Prediction | undefined
   state(): CalibrationState
 }
 
@@ -90,67 +85,55 @@ const DRIFT_RUN = 3
 const DRIFT_LEAST = 0.08
 const HALF_LIFE_MS = 30 * 24 * 3600 * 1000
 const MODELS_KEPT = 200
+/** Samples kept per endpoint and model: the newest, and the largest before them. */
+const SAMPLES_KEPT = 20
 
-export function createCalibration(options: CalibrationOptions = {}): Calibration {
-  const { clamp = [0.4, 3], window = 20, onEvent = () => {} } = options
+export function createCalibration({ state, onEvent = () => {} }: CalibrationOptions = {}): Calibration {
   const models = new BoundedMap<string, ModelState>(MODELS_KEPT)
-  for (const [key, state] of Object.entries(options.state?.models ?? {})) models.set(key, state)
-  const fits = new WeakMap<readonly Sample[], Fit>()
+  for (const [key, model] of Object.entries(state?.models ?? {})) models.set(key, model)
+  /** Fitting takes longer than counting a short request, and several questions are asked about each. */
+  const fits = new WeakMap<ModelState, Fit>()
 
-  function fitOf(target: CalibratedTarget): Fit | undefined {
-    const samples = models.peek(keyOf(target))?.samples
-    if (samples === undefined || samples.length === 0) return undefined
-    const known = fits.get(samples)
-    if (known !== undefined) return known
-    const learned = fit(samples, clamp)
-    fits.set(samples, learned)
+  function fitOf(model: ModelState | undefined): Fit | undefined {
+    if (model === undefined || model.samples.length === 0) return undefined
+    const learned = fits.get(model) ?? fit(model.samples)
+    fits.set(model, learned)
     return learned
   }
 
   return {
-    observe({ target, estimated, real, epoch, currentEpoch, at }) {
-      if (epoch !== currentEpoch) return
-      const { text, fixed, tools, media, kind } = splitOf(estimated)
+    observe({ target, estimated, real, at }) {
+      const { fixed = 0, tools = 0, media = 0, ...texts } = estimated
+      const text = Object.values(texts).reduce((sum, tokens) => sum + tokens, 0)
+      const [most] = Object.entries(texts).sort((a, b) => b[1] - a[1])
+      // The class that makes up most of the text.
+      const kind = (most?.[0] ?? 'prose') as ContentKind
       if (text + tools + media < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
-      const before = models.peek(key)
-      const aged = before === undefined ? [] : age(before, at)
+      const before = models.get(key)
       const weight = Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS))
       const sample: Sample = { text, fixed, tools, media, kind, real, weight }
-      const samples = mostTelling([...aged, believed(sample, fitOf(target))], window)
-      const changed = changedSamples(samples, clamp)
+      const samples = mostTelling([...agedSamples(before, at), believed(sample, fitOf(before))])
+      const changed = changedSamples(samples)
       if (changed !== undefined) {
-        const [from, to] = [fit(samples, clamp).text, fit(changed, clamp).text]
+        const [from, to] = [fit(samples).text, fit(changed).text]
         onEvent({ type: 'calibration-drifted', model: target.model, from, to })
       }
       models.set(key, { samples: changed ?? samples, at })
     },
     predict(target, estimated) {
-      const learned = fitOf(target)
-      if (learned === undefined) return undefined
+      const model = models.get(keyOf(target))
+      const learned = fitOf(model)
+      if (model === undefined || learned === undefined) return undefined
+      const { text, framing, tools, byKind, spread } = learned
+      const factors: Readonly<Partial<Record<TokenClass, number>>> = { ...byKind, fixed: framing, tools, media: 0 }
       let tokens = 0
-      for (const kind of Object.keys(estimated) as (keyof typeof estimated)[]) {
-        const count = estimated[kind] ?? 0
-        if (kind === 'fixed') tokens += count * learned.framing
-        else if (kind === 'tools') tokens += count * learned.tools
-        else if (kind === 'media') tokens += count * (learned.media ?? 1)
-        else tokens += count * (learned.byKind[kind] ?? learned.text)
-      }
-      return learned.spread === undefined ? { tokens } : { tokens, spread: learned.spread }
-    },
-    mediaFactorOf(target) {
-      const learned = fitOf(target)
-      if (learned?.media === undefined) return undefined
-      return { factor: learned.media, spread: Math.max(MEDIA_SPREAD, learned.spread ?? 0) }
-    },
-    evidenceOf: (target) =>
-      (models.peek(keyOf(target))?.samples ?? []).reduce(
-        (sum, sample) => sum + (sample.weight * (sample.text + sample.fixed)) / countedOf(sample),
-        0,
-      ),
-    factorOf(target, kind) {
-      const learned = fitOf(target)
-      return learned === undefined || kind === undefined ? learned?.text : (learned.byKind[kind] ?? learned.text)
+      for (const [kind, count] of Object.entries(estimated)) tokens += count * (factors[kind as TokenClass] ?? text)
+      let evidence = 0
+      for (const sample of model.samples) evidence += (sample.weight * (sample.text + sample.fixed)) / countedOf(sample)
+      const media =
+        learned.media === undefined ? undefined : { factor: learned.media, spread: Math.max(MEDIA_SPREAD, spread ?? 0) }
+      return { tokens, spread, evidence, media }
     },
     state: () => ({ v: 1, models: Object.fromEntries(models) }),
   }
@@ -158,27 +141,6 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
 
 const keyOf = ({ model, endpoint, estimated = false }: CalibratedTarget): string =>
   `${endpoint ?? ''}|${model}${estimated ? '' : '|exact'}`
-
-/** The parts that have factors of their own, and the class that makes up most of the text. */
-function splitOf(estimated: Observation['estimated']): Pick<Sample, 'text' | 'fixed' | 'kind'> & {
-  tools: number
-  media: number
-} {
-  const { fixed = 0, tools = 0, media = 0 } = estimated
-  let text = 0
-  let kind: ContentKind = 'prose'
-  let most = 0
-  for (const name of Object.keys(estimated) as (keyof typeof estimated)[]) {
-    if (name === 'fixed' || name === 'tools' || name === 'media') continue
-    const tokens = estimated[name] ?? 0
-    text += tokens
-    if (tokens > most) {
-      most = tokens
-      kind = name
-    }
-  }
-  return { text, fixed: Math.max(0, fixed), tools: Math.max(0, tools), media: Math.max(0, media), kind }
-}
 
 /**
  * A number far from all that is known tells of something unseen, not of the tokenizer; if more like it follow, they drift together.
@@ -189,15 +151,15 @@ function believed(sample: Sample, known: Fit | undefined): Sample {
     (speaks(sample, 'media') && known?.media === undefined) || (speaks(sample, 'tools') && known?.hasTools !== true)
   if (isFirst) return sample
   const miss = missOf(sample, known ?? UNLEARNED)
-  return Math.abs(miss) > IMPLAUSIBLE ? weighed(sample, sample.weight * IMPLAUSIBLE_WEIGHT) : sample
+  return Math.abs(miss) > IMPLAUSIBLE ? { ...sample, weight: sample.weight * IMPLAUSIBLE_WEIGHT } : sample
 }
 
 /**
  * The samples that are kept: the newest, which may show a change, and of the older ones those that say most. A poll of a running command is a
  * hundred tokens, half of them framing; twenty in a row must not push out the prompts that show what text takes.
  */
-function mostTelling(samples: readonly Sample[], window: number): readonly Sample[] {
-  if (samples.length <= window) return samples
+function mostTelling(samples: readonly Sample[]): readonly Sample[] {
+  if (samples.length <= SAMPLES_KEPT) return samples
   let least = 0
   for (let at = 1; at < samples.length - DRIFT_RUN; at++)
     if (sayingOf(samples[at]!) < sayingOf(samples[least]!)) least = at
@@ -208,24 +170,18 @@ const sayingOf = ({ weight, isContradicted }: Sample): number =>
   isContradicted === true ? CONTRADICTED * weight : weight
 
 /** Samples lose weight with time, so that a vendor's silent change is overruled sooner after a pause. */
-function age({ samples, at: then }: ModelState, now: number): Sample[] {
-  const decay = now > then ? 0.5 ** ((now - then) / HALF_LIFE_MS) : 1
-  return decay === 1 ? [...samples] : samples.map((sample) => weighed(sample, sample.weight * decay))
-}
-
-/** Field by field: this is done to every sample for every answer, and a spread takes several times as long. */
-function weighed({ text, fixed, tools = 0, media = 0, kind, real, isContradicted }: Sample, weight: number): Sample {
-  return isContradicted === true
-    ? { text, fixed, tools, media, kind, real, weight, isContradicted }
-    : { text, fixed, tools, media, kind, real, weight }
+function agedSamples(model: ModelState | undefined, now: number): readonly Sample[] {
+  if (model === undefined) return []
+  const decay = 0.5 ** (Math.max(0, now - model.at) / HALF_LIFE_MS)
+  return model.samples.map((sample) => ({ ...sample, weight: sample.weight * decay }))
 }
 
 /** The samples after a change of tokenizer, those that contradict it marked; undefined where nothing changed. */
-function changedSamples(samples: readonly Sample[], clamp: readonly [number, number]): readonly Sample[] | undefined {
+function changedSamples(samples: readonly Sample[]): readonly Sample[] | undefined {
   const newest = samples.slice(-DRIFT_RUN)
   const older = samples.slice(0, -DRIFT_RUN).filter(({ isContradicted }) => isContradicted !== true)
   if (older.length < DRIFT_RUN) return undefined
-  const before = fit(older, clamp)
+  const before = fit(older)
   // The first media or tools say nothing about a change of the tokenizer.
   if (newest.some((sample) => speaks(sample, 'media')) && before.media === undefined) return undefined
   const usual = older.map((sample) => Math.abs(missOf(sample, before))).sort((a, b) => a - b)
@@ -236,9 +192,9 @@ function changedSamples(samples: readonly Sample[], clamp: readonly [number, num
   }
   if (!isOff(before)) return undefined
   // What one set of factors explains together is another mix of text and framing, and no change.
-  const together = fit(samples.map(spokenAgain), clamp)
+  const together = fit(samples.map(spokenAgain))
   const isChange = isOff(together)
-  const after = isChange ? fit(newest.map(believedAgain), clamp) : together
+  const after = isChange ? fit(newest.map(believedAgain)) : together
   const isContradicted = (sample: Sample, index: number): boolean =>
     index < samples.length - DRIFT_RUN && Math.abs(missOf(sample, after)) > tolerated
   if (!isChange && samples.every((sample, index) => isContradicted(sample, index) === (sample.isContradicted === true)))

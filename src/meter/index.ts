@@ -1,31 +1,21 @@
-export { createMeter, type Measurement, type Meter, type TargetRef } from './meter.ts'
+export { createMeter, LONG_TEXT, type Measurement, type Meter, type TargetRef, textPieces } from './meter.ts'
 export {
-  addFresh,
   type Anchor,
-  anchorAfter,
   answerLength,
-  commitRequest,
-  type Counters,
   type DesignArithmetic,
-  growthSince,
+  type DesignCounters,
   looksTruncated,
   occupancy,
   type Occupancy,
   occupancyByDifference,
   occupancyOfChained,
-  percentFull,
-  projectedTokens,
   refine,
-  setSchema,
-  settleResponse,
-  startCounters,
   straddles,
 } from './occupancy.ts'
-export { bufferOf, limitOf, MOST_OF_WINDOW, type TextCounter } from './limit.ts'
+export { limitOf, MOST_OF_WINDOW } from './limit.ts'
 export { type Calibration, type CalibrationState, createCalibration, type Observation } from './calibration.ts'
-export { estimatedFamilies, estimateTokens } from './estimator/estimate.ts'
+export { estimateTokens } from './estimator/estimate.ts'
 
-export { LONG_TEXT, textPieces } from './raw-counter.ts'
 export { checkedUsage, isKnownUsage } from '../core/usage.ts'
 export {
   type AccountHold,
@@ -47,8 +37,7 @@ export {
   type Ledger,
   type LedgerOptions,
   type LedgerTotals,
-  turnsRemaining,
-  turnTotals,
+  type ManagedCall,
   type TurnUsage,
   unmanagedCost,
 } from './ledger/ledger.ts'

@@ -1,25 +1,11 @@
 import type { RequestSettings } from '../core/conversation.ts'
-import type { Count } from '../core/count.ts'
 import { PlimsollError } from '../core/errors.ts'
-import type { EventBody } from '../core/events.ts'
 import type { BufferRule } from '../core/policy.ts'
-import type { PriceModel } from '../core/price.ts'
 import type { Limit, LimitSource, Target } from '../core/target.ts'
+import type { Catalogue, ModelInfo, Resolution } from '../ports/catalogue.ts'
 
 /** Bytes that every large vendor takes in one request body; Anthropic's 32 MB is the smallest. */
 const DEFAULT_BODY_BYTES = 32_000_000
-
-/** What is known about a target beside the catalogue, strongest first. */
-export interface LimitKnowledge {
-  /** A window that this endpoint taught; it holds where nobody set one. */
-  readonly learnedWindow?: number
-  /** A window from the endpoint's own metadata. */
-  readonly endpointWindow?: number
-  readonly bodyBytes?: number
-}
-
-/** A fixed number of tokens, or a share of the window. */
-export type BufferSetting = number | BufferRule
 
 /**
  * What fits: window - buffer - output reserve. The reserve is the request's own cap, else the target's, else what an answer needs. Where the
@@ -29,55 +15,42 @@ export type BufferSetting = number | BufferRule
 export function limitOf(
   target: Target,
   settings: Pick<RequestSettings, 'maxOutputTokens'>,
-  buffer: BufferSetting,
-  catalogue: ModelLookup,
-  knowledge: LimitKnowledge = {},
+  { fraction, min, max }: BufferRule,
+  catalogue: Pick<Catalogue, 'resolve'>,
 ): Limit {
   const { info, match } = catalogue.resolve(target.model)
-  const [known, from] = windowOf(target, knowledge, info, match === 'default')
+  const [known, from] = windowOf(target, info, match)
   const window = Math.min(known, target.heldWithin ?? Infinity)
   const source = window < known ? 'learned' : from
   const outputReserve = settings.maxOutputTokens ?? target.maxOutputTokens ?? answerReserve(info, window)
-  const bufferTokens = bufferOf(buffer, window)
-  const tokens = roomOf(source === 'catalogue' ? info : { window }, outputReserve) - bufferTokens
+  const buffer = Math.min(max, Math.max(min, Math.floor(window * fraction)))
+  let room = window - outputReserve
+  if (source === 'catalogue' && info.inputLimit !== undefined) {
+    // Gemini's output stands beside its input limit; GPT-5's stands in the window but its prompt is limited as well.
+    const whole = Math.max(info.window, info.inputLimit + (info.maxOutputTokens ?? 0))
+    room = Math.min(info.inputLimit, whole - outputReserve)
+  }
+  const tokens = room - buffer
   if (tokens <= 0) {
     throw new PlimsollError(
       'limit-not-positive',
-      `Nothing fits on ${target.model}: a window of ${format(window)} tokens minus a buffer of ${format(bufferTokens)} and an output reserve of ${format(outputReserve)} leaves ${format(tokens)}.`,
+      `Nothing fits on ${target.model}: a window of ${format(window)} tokens minus a buffer of ${format(buffer)} and an output reserve of ${format(outputReserve)} leaves ${format(tokens)}.`,
       {
         advice: 'Lower the maximum output tokens or the buffer, or name the real window in the config.',
-        fields: { model: target.model, window, buffer: bufferTokens, outputReserve, tokens, source },
+        fields: { model: target.model, window, buffer, outputReserve, tokens, source },
       },
     )
   }
-  return {
-    window,
-    buffer: bufferTokens,
-    outputReserve,
-    tokens,
-    bytes: knowledge.bodyBytes ?? DEFAULT_BODY_BYTES,
-    source,
-  }
+  return { window, buffer, outputReserve, tokens, bytes: target.learned?.bodyBytes ?? DEFAULT_BODY_BYTES, source }
 }
 
-function windowOf(
-  target: Target,
-  knowledge: LimitKnowledge,
-  info: Pick<ModelFacts, 'window' | 'windowIsSet'>,
-  unknown: boolean,
-): [number, LimitSource] {
-  if (target.window !== undefined) return [target.window, 'config']
+/** A window that somebody set holds over one that the endpoint taught, and that over the catalogue's. */
+function windowOf(target: Target, info: ModelInfo, match: Resolution['match']): [number, LimitSource] {
+  const { window, learned } = target
+  if (window !== undefined) return [window, 'config']
   if (info.windowIsSet === true) return [info.window, 'config']
-  if (knowledge.learnedWindow !== undefined) return [knowledge.learnedWindow, 'learned']
-  if (knowledge.endpointWindow !== undefined) return [knowledge.endpointWindow, 'endpoint']
-  return [info.window, unknown ? 'default' : 'catalogue']
-}
-
-/** Gemini's output stands beside its input limit; GPT-5's stands in the window but its prompt is limited as well. */
-function roomOf(info: Pick<ModelFacts, 'window' | 'inputLimit' | 'maxOutputTokens'>, outputReserve: number): number {
-  if (info.inputLimit === undefined) return info.window - outputReserve
-  const whole = Math.max(info.window, info.inputLimit + (info.maxOutputTokens ?? 0))
-  return Math.min(info.inputLimit, whole - outputReserve)
+  if (learned?.window !== undefined) return [learned.window, 'learned']
+  return [info.window, match === 'default' ? 'default' : 'catalogue']
 }
 
 /** Long answers are seldom longer; models that think first need more, and vendors advise to leave them 25,000. */
@@ -87,42 +60,9 @@ const REASONED_ANSWER_TOKENS = 25_000
 export const MOST_OF_WINDOW = 0.15
 
 /** What an answer needs where nobody said how long it may be: what a model could write at most would leave half of some windows unused. */
-function answerReserve({ maxOutputTokens, reasoning }: ModelFacts, window: number): number {
+function answerReserve({ maxOutputTokens, reasoning }: ModelInfo, window: number): number {
   const needed = reasoning ? REASONED_ANSWER_TOKENS : ANSWER_TOKENS
   return Math.floor(Math.min(needed, maxOutputTokens ?? Infinity, window * MOST_OF_WINDOW))
 }
 
-export function bufferOf(buffer: BufferSetting, window: number): number {
-  if (typeof buffer === 'number') return buffer
-  return Math.min(buffer.max, Math.max(buffer.min, Math.floor(window * buffer.fraction)))
-}
-
 const format = (tokens: number): string => tokens.toLocaleString('en-US')
-
-/** What the meter wants to know about a model. The `Catalogue` port fits this. */
-export interface ModelFacts {
-  readonly id: string
-  readonly window: number
-  /** The user set it; nothing that is catalogued or learned goes over it. */
-  readonly windowIsSet?: true
-  readonly inputLimit?: number
-  readonly maxOutputTokens?: number
-  readonly price?: PriceModel
-  readonly tokenizer: string
-  readonly reasoning: boolean
-}
-
-export interface ModelLookup {
-  resolve(model: string): { readonly info: ModelFacts; readonly match: 'exact' | 'normalised' | 'default' }
-}
-
-/** Counts text. The `Tokenizer` port fits this. */
-export interface TextCounter {
-  readonly name: string
-  count(text: string): Count
-}
-
-/** Where the meter reports what it had to guess or give up. The engine adds time, tenant and session. */
-export type MeterEvents = (event: EventBody) => void
-
-export const ignoreEvents: MeterEvents = () => {}

@@ -25,80 +25,32 @@ export interface Anchor {
   readonly partial?: true
 }
 
-export interface AnchorInput {
-  readonly usage: Usage | undefined
-  readonly measurement: Measurement
-  readonly conversation: Pick<Conversation, 'items'>
-  readonly epoch?: string
-  /** Summaries, titles and other side calls say nothing about this conversation's size. */
-  readonly purpose?: 'turn' | 'summary' | 'extract'
-}
-
-/** The anchor after a response; the previous one stays when the response measured nothing. */
-export function anchorAfter(previous: Anchor | undefined, input: AnchorInput): Anchor | undefined {
-  const { usage, measurement, conversation, epoch, purpose = 'turn' } = input
-  if (purpose !== 'turn' || !isKnownUsage(usage) || usage.input === 0) return previous
-  return {
-    epoch,
-    prompt: usage.input,
-    output: usage.output,
-    reasoning: usage.reasoning,
-    items: conversation.items.length,
-    standing: measurement.parts.head + measurement.parts.tools,
-    rawTokens: measurement.raw.tokens,
-  }
-}
-
-/** What happened to a conversation since a measured call. */
-export interface Growth {
-  /** The provider's word: the measured prompt and, where it is to be trusted, the response that came back into the prompt. */
-  readonly measured: number
-  /** Items at the front that it covers. */
-  readonly items: number
-  /** The rest, counted: by class before calibration, and as the meter's best number. */
-  readonly byClass: ClassTokens
-  readonly count: Count
-  readonly mediaHigh: number
-}
-
-/** Undefined without an anchor of this epoch, or when items that it covered are gone: then nothing was measured. */
-export function growthSince(
-  meter: Meter,
-  target: TargetRef,
-  conversation: Conversation,
-  measurement: Measurement,
-  anchor: Anchor | undefined,
-  epoch?: string,
-): Growth | undefined {
-  if (anchor === undefined || anchor.epoch !== epoch || conversation.items.length < anchor.items) return undefined
-  const since = conversation.items.slice(anchor.items)
-  const answered = since.slice(0, answerLength(since))
-  const reported = reportedAnswer(meter, target, conversation.format, answered, anchor)
-  const counted = reported === undefined ? since : since.slice(answered.length)
-  const { count, byClass, mediaHigh = 0 } = meter.measureItems(target, counted, conversation.format)
-  const standing = measurement.parts.head + measurement.parts.tools - anchor.standing
-  return {
-    measured: anchor.prompt + (reported ?? 0),
-    items: conversation.items.length - counted.length,
-    mediaHigh,
-    byClass:
-      standing === 0 && byClass.fixed !== undefined ? byClass : { ...byClass, fixed: (byClass.fixed ?? 0) + standing },
-    count: standing === 0 ? count : sumCounts([count, exactly(standing, 'estimate')]),
-  }
-}
-
 /** A load with the part of it that the provider counted itself. */
 export interface Occupancy extends Measurement {
   readonly measured?: number
   /** Items at the front that this part covers. */
   readonly measuredItems?: number
   /** Where a design keeps counters, those that the load was worked out from. */
-  readonly counters?: Counters
+  readonly counters?: DesignCounters
+}
+
+/** The counters of the ai-agent design: where the tokens of the next request stand. */
+export interface DesignCounters {
+  /** Committed conversation: after a response, its whole input and output. */
+  readonly current: number
+  /** Waiting for the next request. */
+  readonly pending: number
+  /** Added since the turn began: tool results, replacement texts. */
+  readonly fresh: number
+  /** Declared tools. Part of `current` once a response measured them. */
+  readonly schema: number
+  /** For display only: reasoning is inside the output reserve. */
+  readonly reasoning: number
 }
 
 /**
- * Load of the next request: measured prompt + output of that response + estimate of what came since; without a measured call of
- * this epoch, the estimate of the whole.
+ * Load of the next request: measured prompt + output of that response + estimate of what came since. Without an anchor of this epoch, or
+ * when items that it covered are gone, nothing was measured, and the estimate of the whole stands.
  */
 export function occupancy(
   meter: Meter,
@@ -108,20 +60,34 @@ export function occupancy(
   anchor: Anchor | undefined,
   epoch?: string,
 ): Occupancy {
-  const growth = growthSince(meter, target, conversation, measurement, anchor, epoch)
-  if (growth === undefined) return measurement
-  const { tokens, low, high, unsure = 0, source } = sumCounts([exactly(growth.measured, 'provider'), growth.count])
-  const count = countFrom(
-    Math.round(tokens),
-    // What the provider added may be there again or not; what the request shows is there.
-    anchor?.partial === true ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
-    Math.ceil(high),
-    Math.ceil(unsure),
-    anchor?.partial === true ? 'unknown' : source,
-  )
-  const { bytes, raw, byClass, parts } = measurement
-  const { measured, items: measuredItems, mediaHigh } = growth
-  return { count, mediaHigh, bytes, raw, byClass, parts, measured, measuredItems }
+  const { items, format } = conversation
+  if (anchor === undefined || anchor.epoch !== epoch || items.length < anchor.items) return measurement
+  const since = items.slice(anchor.items)
+  const answered = since.slice(0, answerLength(since))
+  const reported = reportedAnswer(meter, target, format, answered, anchor)
+  const counted = reported === undefined ? since : since.slice(answered.length)
+  const { count: fresh, mediaHigh = 0 } = meter.measureItems(target, counted, format)
+  const { head, tools } = measurement.parts
+  const measured = anchor.prompt + (reported ?? 0)
+  // Instructions and tools come with each request, and may be others.
+  const change = head + tools - anchor.standing
+  const parts = [exactly(measured, 'provider'), fresh, ...(change === 0 ? [] : [exactly(change, 'estimate')])]
+  const { tokens, low, high, unsure = 0, source } = sumCounts(parts)
+  const isPartial = anchor.partial === true
+  return {
+    ...measurement,
+    count: countFrom(
+      Math.round(tokens),
+      // What the provider added may be there again or not; what the request shows is there.
+      isPartial ? Math.min(Math.floor(low), measurement.count.low) : Math.floor(low),
+      Math.ceil(high),
+      Math.ceil(unsure),
+      isPartial ? 'unknown' : source,
+    ),
+    mediaHigh,
+    measured,
+    measuredItems: items.length - counted.length,
+  }
 }
 
 /**
@@ -272,69 +238,6 @@ export function looksTruncated(measurement: Pick<Measurement, 'count'>, usage: U
   return isKnownUsage(usage) && usage.input > 0 && usage.input < low * share
 }
 
-/** The counters of the ai-agent design, as a view: a session shows where its tokens stand between two requests. */
-export interface Counters {
-  /** Committed conversation: after a response, its whole input and output. */
-  readonly current: number
-  /** Waiting for the next request. */
-  readonly pending: number
-  /** Added since the turn began: tool results, replacement texts. */
-  readonly fresh: number
-  /** Declared tools. Part of `current` once a response measured them. */
-  readonly schema: number
-  /** For display only: reasoning is inside the output reserve. */
-  readonly reasoning: number
-  readonly schemaMeasured: boolean
-}
-
-export const startCounters = (seed: number, schema = 0): Counters => ({
-  current: 0,
-  pending: seed,
-  fresh: 0,
-  schema,
-  reasoning: 0,
-  schemaMeasured: false,
-})
-
-export const addFresh = (counters: Counters, tokens: number): Counters => ({
-  ...counters,
-  fresh: counters.fresh + Math.max(0, tokens),
-})
-
-/** Tools changed; what a response had measured of the old ones is out of date by the difference. */
-export function setSchema(counters: Counters, schema: number): Counters {
-  const change = counters.schemaMeasured ? schema - counters.schema : 0
-  return { ...counters, schema, pending: Math.max(0, counters.pending + change) }
-}
-
-/** A request leaves: everything is committed at once, so that a retry commits nothing twice. */
-export function commitRequest(counters: Counters): Counters {
-  return { ...counters, current: counters.current + counters.pending + counters.fresh, pending: 0, fresh: 0 }
-}
-
-/** A response came: the measured numbers replace the committed estimate. Unknown usage changes nothing. */
-export function settleResponse(counters: Counters, usage: Usage | undefined): Counters {
-  if (!isKnownUsage(usage)) return counters
-  return {
-    ...counters,
-    current: usage.input + usage.output,
-    pending: 0,
-    reasoning: usage.reasoning,
-    schemaMeasured: true,
-  }
-}
-
-/** The size of the next request, `extra` on top; the schema counts once, measured or estimated. */
-export function projectedTokens(counters: Counters, extra = 0): number {
-  const schema = counters.schemaMeasured ? 0 : counters.schema
-  return counters.current + counters.pending + counters.fresh + schema + extra
-}
-
-/** Share of the window in percent, as it is shown to the model: never above 100. */
-export function percentFull(counters: Counters, window: number): number {
-  return window <= 0 ? 100 : Math.min(100, Math.round((projectedTokens(counters) / window) * 100))
-}
-
 /** A source design's own arithmetic, in place of measured prompt + estimate. */
 export interface DesignArithmetic {
   /** From the design's raw count to real tokens, by what the provider said last. */
@@ -382,22 +285,18 @@ export interface RefineOptions<M extends Counted> {
 export const straddles = ({ count }: Counted, threshold: number): boolean =>
   count.low <= threshold && threshold < count.high
 
-/** Sharpens a measurement only where it decides something: exact tokenizer first, then the provider. Failures leave it as it is. */
+/**
+ * Sharpens a measurement only where it decides something: exact tokenizer first, then the provider. Failures leave it as it is: the upper bound
+ * still decides safely.
+ */
 export async function refine<M extends Counted>(options: RefineOptions<M>): Promise<M> {
   const { measure, threshold, loadTokenizer, askProvider } = options
+  // Whichever way a function fails that a program gave: as a rejection, or before it waits.
+  const none = Promise.resolve(undefined)
   let measured = measure()
   if (!straddles(measured, threshold)) return measured
-  if (await attempt(loadTokenizer)) measured = measure()
+  if (await none.then(loadTokenizer).catch(() => false)) measured = measure()
   if (!straddles(measured, threshold)) return measured
-  const told = await attempt(askProvider)
+  const told = await none.then(askProvider).catch(() => undefined)
   return told === undefined || !(told > 0) ? measured : { ...measured, count: exactly(told, 'provider') }
-}
-
-async function attempt<T>(step: (() => Promise<T>) | undefined): Promise<T | undefined> {
-  try {
-    return await step?.()
-  } catch {
-    // A refinement is a luxury: the upper bound still decides safely.
-    return undefined
-  }
 }

@@ -192,27 +192,16 @@ export function overheadOf(framing: PromptFraming, model: string, family: string
   return isReasoning ? OPENAI_REASONING : OPENAI
 }
 
-/** Framing of a whole request. */
-export function framingOf(overhead: Overhead, head: readonly Item[], messages: number): number {
-  const inHead = overhead.headIsMessage ? messagesIn(head) : 0
-  return overhead.perRequest + overhead.perMessage * (inHead + messages)
-}
-
-/** Framing that items bring along as messages. */
-export function itemFramingOf(overhead: Overhead, items: readonly Item[]): number {
-  const framed = overhead.callsInMessages ? items : items.filter(({ kind }) => kind !== 'call' && kind !== 'result')
-  return overhead.perMessage * messagesIn(framed)
-}
-
-/** Items of one message share its index; each item that we insert stands in a message of its own. */
-function messagesIn(items: readonly Item[]): number {
-  const messages = new Set<number>()
-  let inserted = 0
-  for (const { message } of items) {
-    if (message < 0) inserted++
-    else messages.add(message)
+/** Messages that items stand in: those of one message share its index, and each item that we insert stands in a message of its own. */
+export function messagesIn({ callsInMessages }: Overhead, items: readonly Item[]): number {
+  let messages = 0
+  let last = -1
+  for (const { kind, message } of items) {
+    if (!callsInMessages && (kind === 'call' || kind === 'result')) continue
+    if (message < 0 || message > last) messages++
+    last = Math.max(last, message)
   }
-  return messages.size + inserted
+  return messages
 }
 
 /**
@@ -242,6 +231,5 @@ export function widened(count: Count, family: string, doubt: number): Count {
 /** Claude models that forget thinking of finished turns: it is sent and billed as nothing. Later ones keep it. */
 const FORGETS = /claude-(3|(opus|sonnet)-4(-0|-1|-2025\d+|$)|(sonnet|haiku)-4-5)/
 
-export function keepsOlderThinking(model: string, family: string): boolean {
-  return !family.startsWith('claude') || !FORGETS.test(model.replaceAll('.', '-'))
-}
+export const forgetsThinking = (model: string, family: string): boolean =>
+  family.startsWith('claude') && FORGETS.test(model.replaceAll('.', '-'))

@@ -32,5 +32,5 @@ export interface Summarizer {
 export function summaryAnswerOf({ items, stop, usage }: ModelResponse): SummaryAnswer {
   const said = items.filter((item) => item.kind === 'assistant').map((item) => item.text)
   const toolCalls = items.filter((item) => item.kind === 'call').length
-  return { text: said.join(''), stop, toolCalls, ...(usage !== undefined && { usage }) }
+  return { text: said.join(''), stop, toolCalls, usage }
 }

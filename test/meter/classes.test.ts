@@ -58,26 +58,26 @@ describe('media', () => {
   it('is learned from one measured request, apart from text', () => {
     const calibration = createCalibration()
     const meter = createMeter({ catalogue: bundledCatalogue(), calibration })
-    expect(calibration.mediaFactorOf(unknown)).toBeUndefined()
+    expect(calibration.predict(unknown, {})).toBeUndefined()
     calibration.observe({ target: unknown, estimated: { code: 500, fixed: 10, media: 25_000 }, real: 3_010, at: 0 })
-    expect(calibration.mediaFactorOf(unknown)!.factor).toBeCloseTo(0.1, 2)
-    expect(Math.abs(calibration.factorOf(unknown)! - 1)).toBeLessThan(0.1)
+    expect(calibration.predict(unknown, {})!.media!.factor).toBeCloseTo(0.1, 2)
+    expect(Math.abs(calibration.predict(unknown, { code: 1 })!.tokens - 1)).toBeLessThan(0.1)
     const count = meter.countItem(unknown, picture(100_000))
     expect(count).toMatchObject({ source: 'calibrated' })
     expect(Math.abs(count.tokens - 2_500)).toBeLessThan(150)
     expect(count.high).toBeLessThan(3_200)
-    expect(calibration.mediaFactorOf({ ...unknown, endpoint: 'http://two.test' })).toBeUndefined()
+    expect(calibration.predict({ ...unknown, endpoint: 'http://two.test' }, {})).toBeUndefined()
   })
 
   it('does not end the caution about text, and text not that about media', () => {
     const calibration = createCalibration()
     calibration.observe({ target: unknown, estimated: { code: 200, fixed: 10, media: 40_000 }, real: 40_210, at: 0 })
-    expect(calibration.evidenceOf(unknown)).toBeLessThan(0.02)
+    expect(calibration.predict(unknown, {})!.evidence).toBeLessThan(0.02)
     calibration.observe({ target: unknown, estimated: { code: 4_000 }, real: 4_000, at: 0 })
-    expect(calibration.evidenceOf(unknown)).toBeGreaterThanOrEqual(1)
+    expect(calibration.predict(unknown, {})!.evidence).toBeGreaterThanOrEqual(1)
     const words = createCalibration()
     words.observe({ target: unknown, estimated: { code: 4_000 }, real: 4_000, at: 0 })
-    expect(words.mediaFactorOf(unknown)).toBeUndefined()
+    expect(words.predict(unknown, {})!.media).toBeUndefined()
   })
 })
 
@@ -88,7 +88,7 @@ describe('tool declarations', () => {
     for (let i = 0; i < 4; i++) {
       calibration.observe({ target: known, estimated: { prose: 2_000, fixed: 40 }, real: 2_040, at: 0 })
     }
-    expect(calibration.factorOf(known)).toBeCloseTo(1, 2)
+    expect(calibration.predict(known, { prose: 1 })!.tokens).toBeCloseTo(1, 2)
     expect(Math.abs(calibration.predict(known, { tools: 1_000 })!.tokens - 2_500)).toBeLessThan(150)
     expect(calibration.predict(known, { fixed: 1_000 })!.tokens).toBeCloseTo(1_000, -2)
   })

@@ -5,7 +5,7 @@ import type { Usage } from '../../src/core/usage.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
 import { ADK_CODE_PRICES } from '../../src/engine/presets/adk-code.ts'
 import { AUTOSRE_PRICES } from '../../src/engine/presets/autosre/policy.ts'
-import { boundOf, type Budget, createBudgets, createLedger, turnsRemaining, turnTotals } from '../../src/meter/index.ts'
+import { boundOf, type Budget, createBudgets, createLedger } from '../../src/meter/index.ts'
 import { usageIn } from '../support/reported-usage.ts'
 import { seeded } from './random.ts'
 
@@ -174,35 +174,6 @@ describe('ledger', () => {
     }
     ledger.record({ spender, model: 'm', purpose: 'summary', usage: usageOf(9999, 9999) })
     expect(ledger.report('t', 's')).toBe('Turn 5 | Input: 1200, Output: 850 | Avg/turn: 1050 | Total: 5250')
-  })
-
-  it('averages as whole tokens', () => {
-    expect(
-      turnTotals([
-        { input: 100, output: 50 },
-        { input: 200, output: 75 },
-      ]),
-    ).toEqual({ total: 425, average: 212 })
-    expect(
-      turnTotals([
-        { input: 100, output: 100 },
-        { input: 150, output: 150 },
-        { input: 200, output: 100 },
-      ]).average,
-    ).toBe(266)
-    expect(turnTotals([])).toEqual({ total: 0, average: 0 })
-  })
-})
-
-describe('turns remaining', () => {
-  it('comes from how the load grew, not from the sum of prompts', () => {
-    expect(turnsRemaining([10_000, 11_000, 12_000, 13_000], 100_000)).toBe(87)
-  })
-
-  it('is unknown without a trend and zero above the limit', () => {
-    expect(turnsRemaining([], 1000)).toBeUndefined()
-    expect(turnsRemaining([500], 1000)).toBeUndefined()
-    expect(turnsRemaining([900, 1100], 1000)).toBe(0)
   })
 })
 

@@ -13,9 +13,8 @@ describe('D5: one model id on several endpoints', () => {
     const known = learnedLimits(memoryStore(), { now: () => 1_000 })
     const limitAt = async (endpoint: string, window?: number) => {
       const learned = await known.of(place(endpoint))
-      const target = { model: 'qwen-local', endpoint, ...(window !== undefined && { window }) }
-      const knowledge = learned?.window === undefined ? {} : { learnedWindow: learned.window }
-      return limitOf(target, { maxOutputTokens: 512 }, 0, catalogue, knowledge)
+      const target = { model: 'qwen-local', endpoint, window, learned }
+      return limitOf(target, { maxOutputTokens: 512 }, { fraction: 0, min: 0, max: 0 }, catalogue)
     }
     expect(await limitAt('a', 8_000)).toMatchObject({ window: 8_000, source: 'config' })
     expect(await limitAt('b', 200_000)).toMatchObject({ window: 200_000, source: 'config' })

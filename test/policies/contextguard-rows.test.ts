@@ -18,7 +18,7 @@ const limitOf = (window: number) => ({
   source: 'config' as const,
 })
 const heuristicOf = (contents: readonly Content[]): number =>
-  contextguardHeuristic.estimate(codecs.get('gemini')!.decode(JSON.stringify({ contents })))
+  contextguardHeuristic(codecs.get('gemini')!.decode(JSON.stringify({ contents })))
 const answering = (answer: string) => {
   const seen: string[] = []
   const summarizer = {

@@ -42,7 +42,7 @@ describe('the client', () => {
       const row = named(name)
       const free = { ...row, window: 100_000_000 }
       const last = [...clientSteps(free)].at(-1)!
-      const heuristic = contextguardHeuristic.estimate(codec.decode(last.body))
+      const heuristic = contextguardHeuristic(codec.decode(last.body))
       expect(Math.floor(heuristic * row.ratio)).toBe(referenceRun(free).peakReal)
     },
   )

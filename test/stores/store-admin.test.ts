@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { upgradeRecord } from '../../src/core/records.ts'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { aesSeal } from '../../src/drivers/crypto/seal.ts'
 import { storeSecret } from '../../src/drivers/crypto/tenant-name.ts'
@@ -223,17 +222,5 @@ describe('stats and migrations', () => {
       expect(stats.diskBytes).toBeGreaterThan(stats.recordBytes)
       await second.close()
     })
-  })
-
-  it('lifts old records one step at a time', () => {
-    const upgrades = {
-      1: (record: Record<string, unknown>) => ({ ...record, v: 2, added: 'in 2' }),
-      2: ({ text, ...record }: Record<string, unknown>) => ({ ...record, v: 3, body: text }),
-    }
-    const old = { v: 1, type: 'item-seen', text: 'kept' }
-    expect(upgradeRecord(old, upgrades, 3)).toEqual({ v: 3, type: 'item-seen', added: 'in 2', body: 'kept' })
-    expect(upgradeRecord({ ...old, v: 2 }, upgrades, 3)).toEqual({ v: 3, type: 'item-seen', body: 'kept' })
-    expect(upgradeRecord({ ...old, v: 3 }, upgrades, 3)).toEqual({ ...old, v: 3 })
-    expect(old).toEqual({ v: 1, type: 'item-seen', text: 'kept' })
   })
 })

@@ -57,7 +57,6 @@ export const plainMeter: EngineMeter = {
     ({ messages: 3, items: 2, contents: 1 })[codecs.get(format)?.traits.promptFraming ?? 'messages'],
   familyOf: () => 'o200k',
   factsOf: () => unknownModel,
-  contentKindOf: () => 'code',
 }
 
 const unknownModel: ModelInfo = {

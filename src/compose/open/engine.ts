@@ -123,7 +123,7 @@ export function openEngine(
 /** The meter with the limits of the catalogue, and exact counts where they are wanted. */
 function openMeter(
   { exactTokens, memoryBytes }: PlimsollOptions,
-  { memo, note }: Foundation,
+  { note }: Foundation,
   catalogue: Catalogue,
   { exact }: OpenTokenizers,
 ): Pick<EngineDeps, 'meter' | 'sharpen' | 'loadTokenizer'> {
@@ -131,18 +131,13 @@ function openMeter(
   const counter = createMeter({
     cachedCharacters: texts,
     catalogue,
-    prefixes: memo.prefixes,
     framingOf: framingOfWire,
     onEvent: note,
     tokenizerFor: exact?.get,
   })
   const meter: EngineMeter = {
     ...counter,
-    limitOf: (target, settings, buffer) =>
-      limitOf(target, settings, buffer, catalogue, {
-        learnedWindow: target.learned?.window,
-        bodyBytes: target.learned?.bodyBytes,
-      }),
+    limitOf: (target, settings, buffer) => limitOf(target, settings, buffer, catalogue),
   }
   if (exact === undefined) return { meter }
   const sharpen = (model: string): Promise<boolean> => exact.load(counter.familyOf(model))

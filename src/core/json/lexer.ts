@@ -41,7 +41,15 @@ export function skipString(text: string, at: number): number {
 export function skipValue(text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return skipString(text, at)
-  if (first !== OPEN_ARRAY && first !== OPEN_OBJECT) return skipScalar(text, at)
+  if (first !== OPEN_ARRAY && first !== OPEN_OBJECT) {
+    // A number or a word.
+    let end = at
+    for (; end < text.length; end++) {
+      const code = text.charCodeAt(end)
+      if (code === COMMA || code === CLOSE_ARRAY || code === CLOSE_OBJECT || code <= 32 || code === COLON) break
+    }
+    return end > at ? end : -1
+  }
   let depth = 0
   for (let i = at; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -52,16 +60,6 @@ export function skipValue(text: string, at: number): number {
     else if ((code === CLOSE_ARRAY || code === CLOSE_OBJECT) && --depth === 0) return i + 1
   }
   return -1
-}
-
-/** Index after the number or word that starts at `at`; -1 when there is none. */
-function skipScalar(text: string, at: number): number {
-  let i = at
-  for (; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === COMMA || code === CLOSE_ARRAY || code === CLOSE_OBJECT || code <= 32 || code === COLON) break
-  }
-  return i > at ? i : -1
 }
 
 export const isArrayAt = (text: string, at: number): boolean => text.charCodeAt(at) === OPEN_ARRAY
@@ -128,12 +126,9 @@ export function rootSpan(text: string, from = 0): Span | undefined {
   return { start, end }
 }
 
-/** A key's text. */
-export const keyText = (text: string, { keyStart, keyEnd }: Pick<EntrySpan, 'keyStart' | 'keyEnd'>): string =>
-  unquoted(text.slice(keyStart, keyEnd))
-
-/** What a string with its quotes says: parsed only when it holds an escape. */
-function unquoted(quoted: string): string {
+/** A key's text: parsed only when it holds an escape. */
+export function keyText(text: string, { keyStart, keyEnd }: Pick<EntrySpan, 'keyStart' | 'keyEnd'>): string {
+  const quoted = text.slice(keyStart, keyEnd)
   const raw = quoted.slice(1, -1)
   if (!raw.includes('\\')) return raw
   try {

@@ -1,5 +1,5 @@
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
-import { type LogRecord, RECORD_VERSION, upgradeRecord } from '../../core/records.ts'
+import { type LogRecord, RECORD_VERSION } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
 import { sha256Text } from '../crypto/sha256.ts'
 import type { StoreProblem } from '../../ports/store-maintenance.ts'
@@ -50,7 +50,7 @@ function unpacked(stored: unknown): unknown {
 
 /** @throws PlimsollError `unsupported` for a record of a newer package, SyntaxError for torn text. */
 function decodeRecord(text: string): LogRecord {
-  const record = upgradeRecord(unpacked(JSON.parse(text)))
+  const record = unpacked(JSON.parse(text)) as LogRecord
   const version: unknown = record.v
   if (version === RECORD_VERSION) return record
   const supported: number = RECORD_VERSION

@@ -14,7 +14,7 @@ import {
   O200K,
   type TokenizerJson,
 } from '../../meter/bpe/vocabularies.ts'
-import type { ModelLookup } from '../../meter/limit.ts'
+import type { Catalogue } from '../../ports/catalogue.ts'
 import { createMeter } from '../../meter/meter.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
 
@@ -144,7 +144,7 @@ export interface CountedText extends Count {
 
 /** Counts one text for a model as well as this installation can: with the exact tokenizer where its vocabulary is there. */
 export async function countText(
-  catalogue: ModelLookup,
+  catalogue: Pick<Catalogue, 'resolve'>,
   model: string,
   text: string,
   tokenizers: Tokenizers = createTokenizers(),

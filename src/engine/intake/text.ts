@@ -109,8 +109,6 @@ export const SRE_TRUNCATED = '[TRUNCATED BY SRE AGENT SAFETY GUARD]'
 export const cyberHeader = (total: number, preview: number, path: string): string =>
   `[Tool output: ${grouped(total)} chars total | Preview: ${grouped(preview)} chars below | Full: ${path}]`
 export const cyberFooter = (path: string): string => `[Complete output saved to: ${path}]`
-export const cyberCutHeader = (total: number, preview: number): string =>
-  `[Tool output: ${grouped(total)} chars total | Preview: ${grouped(preview)} chars below]`
 /** Cyber-AutoAgent's mark on compressed text. */
 export const cyberTruncated = (chars: number): string => `... [truncated from ${chars} chars]`
 

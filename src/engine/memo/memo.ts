@@ -1,10 +1,9 @@
-import { chainOf, extendChain, linksBefore, type Link } from '../../core/chain.ts'
+import { chainOf, type KnownLinks, type Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { ClientProfile, Hash } from '../../core/identity.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
 import { commonPrefix } from '../../core/values.ts'
-import { createPrefixes, noPrefixes, type Prefixes } from '../../util/prefix-memo.ts'
 
 /**
  * Memory of work: what a prefix decoded to, its chain, and what it counted.
@@ -18,8 +17,8 @@ export interface Memo {
   readonly bodies: RecentBodies
   /** The content chain of a history. */
   readonly chain: (items: readonly Item[]) => readonly Link[]
-  /** Work found again by the beginning of a history. */
-  readonly prefixes: Prefixes<Item>
+  /** How many items two histories share from the start, as the very same objects. */
+  readonly shared: (a: readonly Item[], b: readonly Item[]) => number
 }
 
 /**
@@ -38,27 +37,26 @@ interface MemoOptions {
 }
 
 export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
-  const prefixes = createPrefixes<Item>()
-  const chains = prefixes.memo<readonly Link[]>()
+  const known: KnownLinks = new WeakMap()
   return {
-    bodies: createRecentBodies(prefixes, { bytes: bodyBytes }),
-    chain(items) {
-      const near = chains.nearest(items)
-      const { value: known, shared } = near ?? { value: [], shared: 0 }
-      const before = known.slice(0, linksBefore(known, shared))
-      const links = extendChain(before, items, shared, hash, profile)
-      chains.keep(items, links, near)
-      return links
-    },
-    prefixes,
+    bodies: createRecentBodies({ bytes: bodyBytes }),
+    chain: (items) => chainOf(items, hash, profile, known),
+    shared: sharedItems,
   }
+}
+
+function sharedItems(a: readonly Item[], b: readonly Item[]): number {
+  const most = Math.min(a.length, b.length)
+  let at = 0
+  while (at < most && a[at] === b[at]) at++
+  return at
 }
 
 /** The off switch: everything is worked out anew. */
 export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   bodies: { decode: (_owner, codec, text) => codec.decode(text) },
   chain: (items) => chainOf(items, hash, profile),
-  prefixes: noPrefixes(),
+  shared: () => 0,
 })
 
 interface RecentBodiesOptions {
@@ -73,7 +71,7 @@ interface Body {
   readonly conversation: Conversation
 }
 
-export function createRecentBodies(prefixes: Prefixes<Item>, options: RecentBodiesOptions = {}): RecentBodies {
+export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
   const { perOwner = 256, bytes = 100_000_000 } = options
   /** The owner that was not heard for longest stands first, and so does its oldest body. */
   const owners = new Map<string, Body[]>()
@@ -95,10 +93,7 @@ export function createRecentBodies(prefixes: Prefixes<Item>, options: RecentBodi
       const read = incremental.decode(text, before)
       const conversation = before === undefined ? read : withSameHead(read, before)
       // The body that this one grew from will hardly come again. Sharing a system prompt is not enough: that would push out another conversation's.
-      if (
-        before !== undefined &&
-        prefixes.shared(before.items, conversation.items) >= Math.max(2, before.items.length - 2)
-      )
+      if (before !== undefined && sharedItems(before.items, conversation.items) >= Math.max(2, before.items.length - 2))
         forget(
           bodies,
           bodies.findIndex((body) => body.conversation === before),

@@ -157,9 +157,9 @@ function marginFor({ deps, branch, target, gauge }: Weighing): UnknownModelMargi
   const { caution = 1 } = deps.policy
   if (caution === 1 || deps.catalogue.resolve(target.model).match !== 'default') return { text: 1, media: 1 }
   // Small prompts say little about a tokenizer: the margin fades with what was seen, as far as it does, with one whole sample.
-  const evidence = branch.log.calibration?.evidenceOf(gauge) ?? 0
-  const isMediaKnown = branch.log.calibration?.mediaFactorOf(gauge) !== undefined
-  return { text: Math.max(MEASURED_MARGIN, caution ** (1 - evidence)), media: isMediaKnown ? 1 : caution }
+  const learned = branch.log.calibration?.predict(gauge, {})
+  const text = Math.max(MEASURED_MARGIN, caution ** (1 - (learned?.evidence ?? 0)))
+  return { text, media: learned?.media === undefined ? caution : 1 }
 }
 
 /** The margin is about what was only estimated: the part that the provider measured stands as it is. */
@@ -204,13 +204,15 @@ export async function countAhead(
 ): Promise<void> {
   const { items } = conversation
   let waiting = 0
+  let counted = known
   for (let at = known; at < items.length; at++) {
     const { text } = items[at]!
     waiting += ITEM_CHARACTERS + Math.min(text.length, LONG_TEXT)
     if (waiting > SLICE_CHARACTERS) {
-      meter.measure(gauge, { ...conversation, items: items.slice(0, at) }, 0)
+      meter.measureItems(gauge, items.slice(counted, at), conversation.format)
       await nextRound()
       waiting = 0
+      counted = at
     }
     if (text.length <= LONG_TEXT) continue
     for (const piece of textPieces(text)) {

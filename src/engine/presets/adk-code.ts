@@ -15,52 +15,31 @@ import { LANGUAGE, QUOTE_BYTES, summarise, type Style } from '../epoch/cascade/s
 import { excerptOf } from '../epoch/summary/transcript.ts'
 import { headTail, byteLength } from '../intake/text.ts'
 import { plainMeter, type Design, type DesignView } from './design.ts'
-import { ADDRESS_BYTES, CAUTION, type Guarded, type LoadEstimator } from './shared.ts'
+import { ADDRESS_BYTES, CAUTION, type LoadEstimator } from './shared.ts'
 
 /** Above either a result is large. */
 const ADK_CODE_TRIGGERS = { bytes: 10_240, lines: 256 }
 
-export interface AdkCodeOptions {
-  /** @default 128 */
-  readonly headLines?: number
-  /** @default 128 */
-  readonly tailLines?: number
-  /** @default 10240 */
-  readonly maxBytes?: number
-  readonly handle?: string
-}
-
 /**
- * adk-code's head + tail: more than 10 KiB or more than 256 lines become the first and the last 128 with an exact marker.
+ * Head + tail: more than 10 KiB or more than 256 lines become the first and the last 128 with an exact marker.
  *
  * Deviations: the original cut the end off when head and tail were still above 10 KiB and added its note on top of the limit,
  * and it showed inputs of up to 128 lines twice. Here lines go from the middle, the limit holds with the marker in it, and one
  * long line is cut by characters at both ends (promises 1 and 3).
  */
-export function guardAdkCode(text: string, options: AdkCodeOptions = {}): Guarded<string> {
-  const { headLines = 128, tailLines = 128, maxBytes = 10_240, handle } = options
-  const shown = headTail(text, { headLines, tailLines, maxBytes })
-  if (!shown.truncated) return { value: text, cuts: [] }
-  const cut = { guard: 'adk-code', what: 'output', original: byteLength(text), shown: byteLength(shown.text) }
-  return { value: shown.text, cuts: [{ ...cut, handle }] }
-}
-
-function adkCodeGuard(
+export function adkCodeGuard(
   { bytes = ADK_CODE_TRIGGERS.bytes, lines = ADK_CODE_TRIGGERS.lines }: GuardRule,
   text: string,
-  { handle }: PresentOptions,
+  { handle }: Pick<PresentOptions, 'handle'>,
 ): DesignView {
   const half = Math.floor(lines / 2)
-  const { value } = guardAdkCode(text, { headLines: half, tailLines: half, maxBytes: bytes - ADDRESS_BYTES, handle })
-  return { text: `${value}\n[Full output: ${handle}]` }
+  const shown = headTail(text, { headLines: half, tailLines: half, maxBytes: bytes - ADDRESS_BYTES })
+  return { text: `${shown.text}\n[Full output: ${handle}]` }
 }
 
 /** Bytes / 4 of each item, whole numbers. */
-export const adkCodeEstimator: LoadEstimator = {
-  name: 'adk-code',
-  estimate: ({ head, items }) =>
-    [...head, ...items].reduce((sum, { text }) => sum + Math.floor(byteLength(text) / 4), 0),
-}
+export const adkCodeEstimator: LoadEstimator = ({ head, items }) =>
+  [...head, ...items].reduce((sum, { text }) => sum + Math.floor(byteLength(text) / 4), 0)
 
 /** The one price that the document lists. It differs from AutoSRE's for the same model. */
 export const ADK_CODE_PRICES: Readonly<Record<string, PriceModel>> = {
@@ -118,7 +97,7 @@ function foldMiddle(draft: Draft, { tail, maxTokens = Infinity }: SummariseStep,
 
 const adkCodeDesign: Design = {
   name: 'adk-code',
-  meter: (base) => plainMeter(base, (conversation) => adkCodeEstimator.estimate(conversation)),
+  meter: (base) => plainMeter(base, adkCodeEstimator),
   // Shares of the whole window.
   highWater: ({ window }, { high }) => Math.floor(high * window),
   lowWater: ({ window }, { low }) => low * window,

@@ -34,10 +34,7 @@ export function shareOf(
 export const isTrue = (env: Environment, name: string): boolean => env[name]?.trim().toLowerCase() === 'true'
 
 /** Estimates the load of a request in its own way; presets of the source designs decide on these numbers. */
-export interface LoadEstimator {
-  readonly name: string
-  estimate(conversation: Conversation): number
-}
+export type LoadEstimator = (conversation: Pick<Conversation, 'head' | 'items'>) => number
 
 /** The fields of a declaration or of arguments; empty for text that is no JSON object. */
 export const fieldsOf = (text: string): Fields => recordOf(parsedJson(text)) ?? {}
@@ -58,21 +55,6 @@ export function declaredTool(name: string, text: string): DeclaredTool {
   const schema =
     fields['parameters'] ?? fields['input_schema'] ?? fields['parametersJsonSchema'] ?? fields['inputSchema']
   return { name, description: asText(fields['description'] ?? ''), schema: schema === undefined ? '' : asText(schema) }
-}
-
-/** One cut that a guard made: what, how large it was, what is left, and where the original is. */
-export interface GuardCut {
-  readonly guard: string
-  readonly what: string
-  readonly original: number
-  readonly shown: number
-  readonly handle?: string
-}
-
-/** A guard's answer: the value to go on with, and a record of every cut. No cuts means the very same value. */
-export interface Guarded<T> {
-  readonly value: T
-  readonly cuts: readonly GuardCut[]
 }
 
 /** Room for the line with the address. */

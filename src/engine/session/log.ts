@@ -1,4 +1,3 @@
-import { linksBefore } from '../../core/chain.ts'
 import {
   RECORD_VERSION,
   type Epoch,
@@ -170,8 +169,8 @@ async function archivable({
   links,
 }: PrepareContext): Promise<readonly Archivable[]> {
   const { items } = conversation
-  const from = deps.memo.prefixes.shared(branch.archivedItems, items)
-  let next = linksBefore(links, from)
+  const from = deps.memo.shared(branch.archivedItems, items)
+  let next = links.filter(({ index }) => index < from).length
   let chain = links[next - 1]?.chain ?? ''
   const found: Archivable[] = []
   for (let index = from; index < items.length; index++) {

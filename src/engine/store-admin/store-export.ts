@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { PlimsollError } from '../../core/errors.ts'
-import { RECORD_VERSION, type LogRecord, upgradeRecord } from '../../core/records.ts'
+import { RECORD_VERSION, type LogRecord } from '../../core/records.ts'
 import type { ArtifactStat, ArtifactStore } from '../../ports/artifact-store.ts'
 import type { SessionStore, StoredRecord } from '../../ports/session-store.ts'
 import type { StoreMaintenance } from '../../ports/store-maintenance.ts'
@@ -170,7 +170,7 @@ export async function importStore(
       report.sessions++
     } else if ('record' in line) {
       if (log === undefined) throw broken(number, 'a record stands outside a session')
-      await log.add(line.v, upgradeRecord(line.record))
+      await log.add(line.v, line.record)
     } else if ('artifact' in line) {
       await finish()
       artifact = { tenant: line.tenant, stat: line.artifact, missing: line.parts, parts: [] }

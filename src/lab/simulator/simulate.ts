@@ -178,7 +178,7 @@ async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: Simul
 
 /** int(ratio × heuristic) of the body, as the scenarios define the truth. */
 function trueTokens(ratio: number): (body: unknown) => number {
-  return (body) => Math.floor(contextguardHeuristic.estimate(codec.decode(JSON.stringify(body))) * ratio)
+  return (body) => Math.floor(contextguardHeuristic(codec.decode(JSON.stringify(body))) * ratio)
 }
 
 const reports = ({ usage }: Scenario, { turn }: ClientStep): boolean =>

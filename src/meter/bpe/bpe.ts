@@ -1,3 +1,4 @@
+/* `createMerger` is long because its two ways of merging share their arrays. */
 import { yieldNow } from '../../util/yield-now.ts'
 
 export interface BpeOptions {

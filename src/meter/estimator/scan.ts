@@ -1,3 +1,4 @@
+/* `scan` is one loop of more than 80 lines: a call for each character would cost more than the counting. */
 import { byLength, FEATURE_COUNT, featureIndex } from './features.ts'
 import known from './known-pieces-data.json' with { type: 'json' }
 
@@ -154,17 +155,10 @@ const BIT_MASK = FILTER_WORDS * 32 - 1
 const HASH_START = 0x811c9dc5 | 0
 const HASH_PRIME = 0x01000193
 
-/** Filled on first use. A constant for the same reason as the classes are. */
+/** A constant for the same reason as the classes are. Little-endian in the file, whatever the machine is. */
 const FILTER = new Uint32Array(FILTER_WORDS)
-let isLoaded = false
-
-function loadKnownPieces(): void {
-  if (isLoaded) return
-  isLoaded = true
-  const bytes = Buffer.from(known.filter, 'base64')
-  // Little-endian in the file, whatever the machine is.
-  for (let i = 0; i < FILTER_WORDS && i * 4 + 3 < bytes.length; i++) FILTER[i] = bytes.readUInt32LE(i * 4)
-}
+const packed = Buffer.from(known.filter, 'base64')
+for (let i = 0; i < FILTER_WORDS && i * 4 + 3 < packed.length; i++) FILTER[i] = packed.readUInt32LE(i * 4)
 
 export const hashStart = HASH_START
 export const hashStep = (hash: number, unit: number): number => Math.imul(hash ^ unit, HASH_PRIME)
@@ -204,7 +198,6 @@ export type Features = Uint32Array
  */
 export function scan(text: string, into: Features = new Uint32Array(FEATURE_COUNT)): Features {
   into.fill(0)
-  loadKnownPieces()
   const length = text.length
   const units = unitsOf(text)
   let at = 0

@@ -1,6 +1,7 @@
+/* `createBudgets` is long because all its functions write the same accounts; none of them alone is. */
 import type { EventBody } from '../../core/events.ts'
 import { type PriceModel, ratesFor } from '../../core/price.ts'
-import type { ModelFacts } from '../limit.ts'
+import type { ModelInfo } from '../../ports/catalogue.ts'
 
 export type BudgetScope = 'call' | 'session' | 'agent' | 'key' | 'tenant' | 'day'
 
@@ -223,7 +224,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
       const output = Math.min(...entries.map((entry) => finalOutput(entry, bound, price)))
       if (output < LEAST_FINAL_OUTPUT) return { verdict: 'halt', budget: budget.name, reason }
       account.finalGiven = true
-      const closing = withOutput(bound, output, price)
+      const closing = boundOf({ inputHigh: bound.inputTokens, maxOutputTokens: output }, { price })
       return {
         verdict: 'final',
         reservation: hold(entries, closing, account),
@@ -371,7 +372,7 @@ export interface CallPlan {
 const MOST_OUTPUT = 128_000
 
 /** Input upper bound times the dearest way to send it (a cache write) plus output cap times the output price. */
-export function boundOf(plan: CallPlan, facts: Pick<ModelFacts, 'price' | 'maxOutputTokens'>): CallBound {
+export function boundOf(plan: CallPlan, facts: Pick<ModelInfo, 'price' | 'maxOutputTokens'>): CallBound {
   const inputTokens = Math.ceil(plan.inputHigh)
   const outputTokens = plan.maxOutputTokens ?? facts.maxOutputTokens ?? MOST_OUTPUT
   const usd =
@@ -400,19 +401,4 @@ function affordableOutput(
   const rate = outputRate(bound.inputTokens, price)
   const afterInput = left - inputUsd(bound.inputTokens, price)
   return rate <= 0 ? (afterInput >= 0 ? bound.outputTokens : -1) : Math.floor((afterInput * 1_000_000) / rate)
-}
-
-/** The same call with a shorter answer. */
-function withOutput(bound: CallBound, outputTokens: number, price: PriceModel | undefined): CallBound {
-  const saved = bound.outputTokens - outputTokens
-  const usd =
-    bound.usd === undefined || price === undefined
-      ? bound.usd
-      : bound.usd - (saved * outputRate(bound.inputTokens, price)) / 1_000_000
-  return {
-    inputTokens: bound.inputTokens,
-    outputTokens,
-    tokens: bound.tokens - saved,
-    usd,
-  }
 }

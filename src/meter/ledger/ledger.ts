@@ -1,10 +1,10 @@
+/* `createLedger` is long because all its functions write the same sheets; none of them alone is. */
 import type { PlimsollEvent } from '../../core/events.ts'
 import { costOfUsage, type PriceModel, simulateUsage } from '../../core/price.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import { addUsage, isKnownUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 import type { Spender } from './budgets.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
-import type { Writable } from '../../util/writable.ts'
 
 /** One model call, side calls included: whoever summarises spends too. */
 export interface LedgerCall {
@@ -52,7 +52,7 @@ export interface Ledger {
 
 interface Sheet {
   readonly spender: Spender
-  totals: RunningTotals
+  totals: LedgerTotals
   turns: number
   turnTokens: number
   last: TurnUsage | undefined
@@ -67,13 +67,7 @@ export interface LedgerOptions {
   readonly keep?: number
 }
 
-/** Sheets of a tenant, by session, then by agent and key. */
-interface TenantSheets {
-  readonly sessions: Map<string, Map<string, Sheet>>
-  count: number
-}
-
-/** Sessions that are kept apart; older ones go on in their tenant's totals under this name, those of tenants with no other in one sum. */
+/** Sheets that are kept apart; older sessions go on in their tenant's totals under this name, those of older tenants in one sum. */
 const MOST_SHEETS = 20_000
 const FOLDED = '(older sessions)'
 const OLDER_TENANTS = '(older tenants)'
@@ -81,83 +75,75 @@ const MOST_CALLS = 500
 
 export function createLedger(options: LedgerOptions = {}): Ledger {
   const { startedAt = 0, keep = MOST_CALLS } = options
-  /** In the order of their last call. */
-  const sheets = new BoundedMap<Sheet, true>(Infinity)
-  const tenants = new Map<string, TenantSheets>()
+  /** By session, in the order of their last call, then by who spends within it. */
+  const sessions = new Map<string, Map<string, Sheet>>()
   const restored = new BoundedMap<string, number>(MOST_SHEETS)
   const newest: LedgerCall[] = []
+  let sheets = 0
   let clock = 0
 
-  const sheetsOf = (tenant: string, session: string): Iterable<Sheet> =>
-    tenants.get(tenant)?.sessions.get(session)?.values() ?? []
-
   function sheetOf(spender: Spender): Sheet {
-    const { tenant, session } = spender
-    const sheet = tenants.get(tenant)?.sessions.get(session)?.get(whoOf(spender)) ?? newSheet(spender)
-    sheets.set(sheet, true)
+    const { tenant, session, agent = '', key = '' } = spender
+    const place = jointKey(tenant, session)
+    const own = sessions.get(place) ?? new Map<string, Sheet>()
+    sessions.delete(place)
+    sessions.set(place, own)
+    const who = jointKey(agent, key)
+    const known = own.get(who)
+    if (known !== undefined) return known
+    const sheet: Sheet = { spender, totals: NO_CALLS, turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
+    own.set(who, sheet)
+    sheets++
     return sheet
-  }
-
-  function newSheet(spender: Spender): Sheet {
-    const { tenant, session } = spender
-    const sheet: Sheet = { spender, totals: noCallsYet(), turns: 0, turnTokens: 0, last: undefined, lastAt: 0 }
-    const own = tenants.get(tenant) ?? { sessions: new Map<string, Map<string, Sheet>>(), count: 0 }
-    tenants.set(tenant, own)
-    own.count++
-    const beside = own.sessions.get(session) ?? new Map<string, Sheet>()
-    own.sessions.set(session, beside.set(whoOf(spender), sheet))
-    return sheet
-  }
-
-  /** How many of its tenant are left. */
-  function removeSheet(sheet: Sheet): number {
-    const { tenant, session } = sheet.spender
-    sheets.delete(sheet)
-    const own = tenants.get(tenant)
-    if (own === undefined) return 0
-    const beside = own.sessions.get(session)
-    beside?.delete(whoOf(sheet.spender))
-    if (beside?.size === 0) own.sessions.delete(session)
-    if (--own.count === 0) tenants.delete(tenant)
-    return own.count
   }
 
   function foldOldest(): void {
-    if (sheets.size <= MOST_SHEETS) return
-    const sheet = sheets.oldest!
-    const { spender, totals } = sheet
-    const others = removeSheet(sheet)
-    const { agent: _, ...rest } = spender
-    const isLast = others === 0 || spender.session === FOLDED
-    const rests = sheetOf(
-      isLast ? { tenant: OLDER_TENANTS, session: FOLDED, key: OLDER_TENANTS } : { ...rest, session: FOLDED },
-    )
-    rests.totals = addTotals(rests.totals, totals)
+    const [place, own] = sessions.entries().next().value!
+    sessions.delete(place)
+    sheets -= own.size
+    for (const { spender, totals } of own.values()) {
+      const { tenant, key } = spender
+      const rest = sheetOf(
+        spender.session === FOLDED
+          ? { tenant: OLDER_TENANTS, session: FOLDED, key: OLDER_TENANTS }
+          : { tenant, session: FOLDED, key },
+      )
+      rest.totals = addTotals(rest.totals, totals)
+    }
   }
 
   function matching(filter: LedgerFilter): Sheet[] {
     const { tenant, session } = filter
-    const among = tenant === undefined || session === undefined ? sheets.keys() : sheetsOf(tenant, session)
-    return [...among].filter(({ spender }) => isOf(spender, filter))
+    const among =
+      tenant === undefined || session === undefined
+        ? [...sessions.values()].flatMap((own) => [...own.values()])
+        : [...(sessions.get(jointKey(tenant, session))?.values() ?? [])]
+    return among.filter(({ spender }) => isOf(spender, filter))
   }
 
   function record(call: LedgerCall): number | undefined {
-    const { spender, usage, price } = call
+    const { spender, usage, price, purpose, durationMs = 0 } = call
     const sheet = sheetOf(spender)
     const known = isKnownUsage(usage)
     const cost = call.costUsd ?? (known && price !== undefined ? costOfUsage(usage, price) : undefined)
-    addCall(sheet.totals, call, cost)
-    if (call.purpose === 'turn' && known) {
+    sheet.totals = addTotals(sheet.totals, {
+      calls: 1,
+      unmeasured: known ? 0 : 1,
+      unpriced: known && cost === undefined ? 1 : 0,
+      usage: known ? usage : NO_USAGE,
+      costUsd: cost ?? 0,
+      durationMs,
+      byPurpose: { [purpose]: cost ?? 0 },
+    })
+    if (purpose === 'turn' && known) {
       sheet.turns++
       sheet.turnTokens += usage.input + usage.output
       sheet.last = { input: usage.input, output: usage.output }
       sheet.lastAt = ++clock
     }
-    if (keep > 0) newest.push(cost === call.costUsd ? call : { ...call, costUsd: cost! })
+    if (keep > 0) newest.push({ ...call, costUsd: cost })
     if (newest.length > keep * 2) newest.splice(0, newest.length - keep)
-    // Folding may begin a sheet for what is folded: twice is enough to get smaller.
-    foldOldest()
-    foldOldest()
+    while (sheets > MOST_SHEETS) foldOldest()
     return cost
   }
 
@@ -198,7 +184,7 @@ export function createLedger(options: LedgerOptions = {}): Ledger {
     costOf(tenant, session) {
       let costUsd = 0
       let priced = 0
-      for (const { totals } of sheetsOf(tenant, session)) {
+      for (const { totals } of matching({ tenant, session })) {
         costUsd += totals.costUsd
         priced += totals.calls - totals.unmeasured - totals.unpriced
       }
@@ -227,18 +213,9 @@ export function callOf(
   session: string,
   told: Pick<UsageSeen, 'agent' | 'key' | 'model' | 'purpose' | 'usage' | 'costUsd' | 'durationMs' | 'at'>,
 ): LedgerCall {
-  const { agent, key, model, purpose, usage, costUsd, durationMs, at } = told
-  const spender: Writable<Spender> = { tenant, session, key: key ?? tenant }
-  if (agent !== undefined) spender.agent = agent
-  const call: Writable<LedgerCall> = { spender, model, purpose, at }
-  if (usage !== undefined) call.usage = usage
-  if (costUsd !== undefined) call.costUsd = costUsd
-  if (durationMs !== undefined) call.durationMs = durationMs
-  return call
+  const { agent, key = tenant, model, purpose, usage, costUsd, durationMs, at } = told
+  return { spender: { tenant, session, key, agent }, model, purpose, at, usage, costUsd, durationMs }
 }
-
-/** Who spends within a session. */
-const whoOf = ({ agent = '', key = '' }: Spender): string => jointKey(agent, key)
 
 const isOf = (spender: Spender, filter: LedgerFilter): boolean =>
   (Object.keys(filter) as (keyof Spender)[]).every(
@@ -271,45 +248,7 @@ const NO_CALLS: LedgerTotals = {
   byPurpose: {},
 }
 
-/** Totals that calls are added to. Whoever is shown them gets a copy, by `addTotals`. */
-export interface RunningTotals extends Writable<LedgerTotals> {
-  readonly usage: Writable<Usage>
-  readonly byPurpose: Partial<Record<CallPurpose, number>>
-}
-
-const noCallsYet = (): RunningTotals => ({ ...NO_CALLS, usage: { ...NO_USAGE }, byPurpose: {} })
-
-function addCall(
-  totals: RunningTotals,
-  call: { readonly purpose: CallPurpose; readonly usage?: Usage; readonly durationMs?: number },
-  costUsd: number | undefined,
-): void {
-  const { purpose, usage, durationMs = 0 } = call
-  totals.calls++
-  if (!isKnownUsage(usage)) totals.unmeasured++
-  else {
-    if (costUsd === undefined) totals.unpriced++
-    addTokens(totals.usage, usage)
-  }
-  totals.durationMs += durationMs
-  totals.costUsd += costUsd ?? 0
-  totals.byPurpose[purpose] = (totals.byPurpose[purpose] ?? 0) + (costUsd ?? 0)
-}
-
-function addTokens(
-  sum: Writable<Usage>,
-  { input, cacheRead, cacheWrite, cacheWriteLong = 0, output, reasoning }: Usage,
-): void {
-  sum.input += input
-  sum.cacheRead += cacheRead
-  sum.cacheWrite += cacheWrite
-  if (cacheWriteLong > 0) sum.cacheWriteLong = (sum.cacheWriteLong ?? 0) + cacheWriteLong
-  sum.output += output
-  sum.reasoning += reasoning
-}
-
-/** A sum of its own: it shares nothing with either. */
-function addTotals(a: LedgerTotals, b: LedgerTotals): RunningTotals {
+function addTotals(a: LedgerTotals, b: LedgerTotals): LedgerTotals {
   const byPurpose: Partial<Record<CallPurpose, number>> = { ...a.byPurpose }
   for (const purpose of Object.keys(b.byPurpose) as CallPurpose[]) {
     byPurpose[purpose] = (byPurpose[purpose] ?? 0) + (b.byPurpose[purpose] ?? 0)
@@ -318,7 +257,7 @@ function addTotals(a: LedgerTotals, b: LedgerTotals): RunningTotals {
     calls: a.calls + b.calls,
     unmeasured: a.unmeasured + b.unmeasured,
     unpriced: a.unpriced + b.unpriced,
-    usage: { ...addUsage(a.usage, b.usage) },
+    usage: addUsage(a.usage, b.usage),
     costUsd: a.costUsd + b.costUsd,
     durationMs: a.durationMs + b.durationMs,
     byPurpose,
@@ -331,33 +270,9 @@ export interface TurnUsage {
   readonly output: number
 }
 
-/** Sum and average over turns; the average is whole, and zero without turns. */
-export function turnTotals(turns: readonly TurnUsage[]): { total: number; average: number } {
-  const total = turns.reduce((sum, { input, output }) => sum + input + output, 0)
-  return { total, average: turns.length === 0 ? 0 : Math.floor(total / turns.length) }
-}
-
 /** "Turn 5 | Input: 1200, Output: 850 | Avg/turn: 1050 | Total: 5250" */
 function turnLine(turns: number, last: TurnUsage, total: number): string {
   return `Turn ${turns} | Input: ${last.input}, Output: ${last.output} | Avg/turn: ${Math.floor(total / turns)} | Total: ${total}`
-}
-
-/** Turns whose growth is looked at: an old habit says little about the next turn. */
-const TREND_TURNS = 10
-
-/**
- * Turns until the load reaches the limit, from how the load grew: occupancies of consecutive turns of one epoch, oldest first.
- * The sum of prompts would count the same history once per turn. Undefined without a trend.
- */
-export function turnsRemaining(occupancies: readonly number[], limit: number): number | undefined {
-  const growth = occupancies
-    .slice(-TREND_TURNS - 1)
-    .flatMap((load, index, recent) => (index === 0 ? [] : [load - recent[index - 1]!]))
-    .filter((step) => step > 0)
-  const last = occupancies.at(-1)
-  if (last === undefined || growth.length === 0) return undefined
-  const mean = growth.reduce((sum, step) => sum + step, 0) / growth.length
-  return Math.max(0, Math.floor((limit - last) / mean))
 }
 
 /** A call beside what it would have been with everything sent. */

@@ -128,7 +128,7 @@ function array(text: string, span: Span, room: number, depth: number, options: J
 }
 
 /** Water-filling: what asks for less than its share gets what it asks for, and the rest is shared among the others. */
-export function shareRoom(costs: readonly number[], room: number): number[] {
+function shareRoom(costs: readonly number[], room: number): number[] {
   const shares = costs.map(() => 0)
   const order = costs.map((cost, index) => ({ cost, index })).sort((a, b) => a.cost - b.cost)
   let left = Math.max(0, room)

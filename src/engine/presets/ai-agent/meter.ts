@@ -2,19 +2,7 @@ import type { Conversation } from '../../../core/conversation.ts'
 import type { EventBody } from '../../../core/events.ts'
 import type { ToolDeclaration } from '../../../core/item.ts'
 import type { EstimatorRule } from '../../../core/policy.ts'
-import {
-  addFresh,
-  answerLength,
-  commitRequest,
-  percentFull,
-  projectedTokens,
-  setSchema,
-  settleResponse,
-  startCounters,
-  type Anchor,
-  type Counters,
-  type Meter,
-} from '../../../meter/index.ts'
+import { answerLength, type Anchor, type DesignCounters, type Meter } from '../../../meter/index.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
 import { messagesOf } from '../../epoch/thresholds.ts'
 import { byteLength } from '../../intake/text.ts'
@@ -29,47 +17,41 @@ const SCHEMA_FACTOR = 2.09
 /** Tools that answer the user rather than act; their schemas count only when nothing else is declared. */
 const OWN_TOOLS = /(^|__)(final_report|task_status)$/
 
-/** Math.ceil(characters / 4), which the design never goes below. */
-const approximateTokens = (text: string): number => Math.ceil(text.length / 4)
-
 /** The largest count that any target's tokenizer gives, and at least a token per four characters. */
 function mostTokens(text: string, tokenizers: readonly Tokenizer[]): number {
-  return Math.max(approximateTokens(text), ...tokenizers.map((tokenizer) => Math.ceil(tokenizer.count(text).tokens)))
+  return Math.max(Math.ceil(text.length / 4), ...tokenizers.map((tokenizer) => Math.ceil(tokenizer.count(text).tokens)))
 }
 
 /** Role line, content, calls as JSON and call id of each message; 4 per message and 2 per call on top; never below bytes / 4. */
-export function aiAgentEstimator(tokenizers: readonly Tokenizer[]): LoadEstimator {
-  return {
-    name: 'ai-agent',
-    estimate: ({ head, items }) =>
-      [...messagesOf(head), ...messagesOf(items)].reduce((sum, message) => {
-        const content = message
-          .filter(({ kind }) => kind !== 'call')
-          .map(({ text }) => text)
-          .join('\n')
-        const calls = message
-          .filter(({ kind }) => kind === 'call')
-          .map(({ callId, toolName, text }) => ({ id: callId, name: toolName, parameters: text }))
-        const callId = message.find(({ kind }) => kind === 'result')?.callId
-        const role = message[0]!.role
-        const text = [
-          role,
-          content,
-          ...(calls.length === 0 ? [] : [JSON.stringify(calls)]),
-          ...(callId === undefined ? [] : [callId]),
-        ].join('\n')
-        const serialised = JSON.stringify({
-          role,
-          content,
-          toolCalls: calls.length > 0 ? calls : undefined,
-          toolCallId: callId,
-        })
-        const tokens = Math.max(0, ...tokenizers.map((tokenizer) => Math.ceil(tokenizer.count(text).tokens)))
-        const framed = tokens + PER_MESSAGE + PER_CALL * calls.length
-        return sum + Math.max(framed, Math.ceil(byteLength(serialised) / 4))
-      }, 0),
-  }
-}
+export const aiAgentEstimator =
+  (tokenizers: readonly Tokenizer[]): LoadEstimator =>
+  ({ head, items }) =>
+    [...messagesOf(head), ...messagesOf(items)].reduce((sum, message) => {
+      const content = message
+        .filter(({ kind }) => kind !== 'call')
+        .map(({ text }) => text)
+        .join('\n')
+      const calls = message
+        .filter(({ kind }) => kind === 'call')
+        .map(({ callId, toolName, text }) => ({ id: callId, name: toolName, parameters: text }))
+      const callId = message.find(({ kind }) => kind === 'result')?.callId
+      const role = message[0]!.role
+      const text = [
+        role,
+        content,
+        ...(calls.length === 0 ? [] : [JSON.stringify(calls)]),
+        ...(callId === undefined ? [] : [callId]),
+      ].join('\n')
+      const serialised = JSON.stringify({
+        role,
+        content,
+        toolCalls: calls.length > 0 ? calls : undefined,
+        toolCallId: callId,
+      })
+      const tokens = Math.max(0, ...tokenizers.map((tokenizer) => Math.ceil(tokenizer.count(text).tokens)))
+      const framed = tokens + PER_MESSAGE + PER_CALL * calls.length
+      return sum + Math.max(framed, Math.ceil(byteLength(serialised) / 4))
+    }, 0)
 
 /** Schemas as the design counts them: name, description and schema as JSON, times 2.09, rounded up. */
 export function aiAgentSchemaTokens(tools: readonly ToolDeclaration[], tokenizers: readonly Tokenizer[]): number {
@@ -97,43 +79,41 @@ export function aiAgentMeter(base: Meter, { tokenizers = {} }: EstimatorRule, op
     design: {
       factor: () => 1,
       load({ target, conversation, occupancy, anchor }) {
-        const counters = countersOf(conversation, anchor, tokenizersOf(target.model))
-        return { ...occupancy, counters, count: { ...occupancy.count, tokens: projectedTokens(counters) } }
+        const { counters, tokens } = projectionOf(conversation, anchor, tokenizersOf(target.model))
+        return { ...occupancy, counters, count: { ...occupancy.count, tokens } }
       },
       certain: () => undefined,
     },
   }
 }
 
-function countersOf(
+function projectionOf(
   conversation: Conversation,
   anchor: Anchor | undefined,
   tokenizers: readonly Tokenizer[],
-): Counters {
-  const estimator = aiAgentEstimator(tokenizers)
-  const schema = aiAgentSchemaTokens(conversation.tools, tokenizers)
+): { readonly counters: DesignCounters; readonly tokens: number } {
+  const { items, tools } = conversation
+  const estimate = aiAgentEstimator(tokenizers)
+  const schema = aiAgentSchemaTokens(tools, tokenizers)
   // Fewer items than were measured: what was measured is no longer there.
-  if (anchor === undefined || conversation.items.length < anchor.items)
-    return startCounters(estimator.estimate(conversation), schema)
-  const { prompt: input, output, reasoning } = anchor
-  const measured = settleResponse(commitRequest(startCounters(0, schema)), {
-    input,
-    output,
-    reasoning,
-    cacheRead: 0,
-    cacheWrite: 0,
-  })
-  const since = conversation.items.slice(anchor.items)
-  const fresh = estimator.estimate({ ...conversation, head: [], items: since.slice(answerLength(since)) })
-  return setSchema(addFresh(measured, fresh), schema)
+  if (anchor === undefined || items.length < anchor.items) {
+    const pending = estimate(conversation)
+    return { counters: { current: 0, pending, fresh: 0, schema, reasoning: 0 }, tokens: pending + schema }
+  }
+  const { prompt, output, reasoning } = anchor
+  const since = items.slice(anchor.items)
+  const fresh = estimate({ head: [], items: since.slice(answerLength(since)) })
+  const current = prompt + output
+  // The measured prompt holds the schema: it is not added again.
+  return { counters: { current, pending: 0, fresh, schema, reasoning }, tokens: current + fresh }
 }
 
 /** The design's debug topics, with the numbers that led to the verdict. */
 export function debugLines(context: PrepareContext, view: View, verdict: string): EventBody[] {
   const { target, limit, branch } = context
-  const { counters } = view.estimate
+  const { counters, count } = view.estimate
   if (counters === undefined) return []
-  const projected = projectedTokens(counters)
+  const projected = count.tokens
   const named = { provider: target.provider ?? context.conversation.format, model: target.model }
   const counts = {
     currentCtxTokens: counters.current,
@@ -165,7 +145,7 @@ export function debugLines(context: PrepareContext, view: View, verdict: string)
     'provider-eval': { ...named, status: verdict === 'proceed' ? 'ok' : verdict, blocked },
     'build-metrics': {
       expectedTokens: projected,
-      percent: percentFull(counters, limit.window),
+      percent: Math.min(100, Math.round((projected / limit.window) * 100)),
     },
     ...(blocked.length > 0 ? { enforce: { reason: 'context', blocked } } : {}),
   }

@@ -1,8 +1,7 @@
 import { rootSpan, skipString, skipSpace } from '../../../core/json/lexer.ts'
 import { isJsonText } from '../../../core/values.ts'
 import { shortJsonString } from '../../intake/json/json-view.ts'
-import { aiAgentTruncated, byteLength, cutHead, cutHeadBytes, cutTail, cutTailBytes } from '../../intake/text.ts'
-import { graphemes } from '../../../util/graphemes.ts'
+import { aiAgentTruncated, byteLength, cutHeadBytes, cutTailBytes } from '../../intake/text.ts'
 
 /** ai-agent's cap on one tool response. */
 export const AI_AGENT_MAX_BYTES = 12_288
@@ -21,41 +20,6 @@ export function truncateToBytes(text: string, maxBytes: number): string | undefi
   const head = cutHeadBytes(text, half)
   const tail = cutTailBytes(text, half)
   return `${head}${aiAgentTruncated(bytes - byteLength(head) - byteLength(tail), 'bytes')}${tail}`
-}
-
-/** The same by characters as a reader counts them. */
-export function truncateToGraphemes(text: string, maxChars: number): string | undefined {
-  // A cluster has at least one unit, so a text of no more units fits.
-  if (text.length <= maxChars) return text
-  const clusters = [...graphemes(text)].map(({ segment }) => segment)
-  if (clusters.length <= maxChars) return text
-  const half = Math.floor((maxChars - MARKER_ALLOWANCE) / 2)
-  if (byteLength(text) < MIN_PAYLOAD_BYTES || half < 1) return undefined
-  const omitted = aiAgentTruncated(clusters.length - 2 * half, 'chars')
-  return `${clusters.slice(0, half).join('')}${omitted}${clusters.slice(-half).join('')}`
-}
-
-/** The same by tokens: a character budget from the text's own ratio, checked and reduced until the result fits. */
-export function truncateToTokens(
-  text: string,
-  maxTokens: number,
-  countTokens: (text: string) => number,
-): string | undefined {
-  const total = countTokens(text)
-  if (total <= maxTokens) return text
-  if (byteLength(text) < MIN_PAYLOAD_BYTES) return undefined
-  let chars = Math.floor((text.length / total) * maxTokens)
-  for (let round = 0; round < 12; round++) {
-    const half = Math.floor((chars - MARKER_ALLOWANCE) / 2)
-    if (half < 1) return undefined
-    const head = cutHead(text, half)
-    const tail = cutTail(text, half)
-    const omitted = Math.max(0, total - countTokens(head) - countTokens(tail))
-    const candidate = `${head}${aiAgentTruncated(omitted, 'tokens')}${tail}`
-    if (countTokens(candidate) <= maxTokens) return candidate
-    chars = Math.floor(chars * 0.85)
-  }
-  return undefined
 }
 
 /**

@@ -1,140 +1,88 @@
 import type { GuardRule } from '../../../core/policy.ts'
-import { isRecord, recordOf } from '../../../core/values.ts'
 import type { PresentOptions } from '../../deps.ts'
 import { jsonLength, jsonText, parseStructure } from '../../intake/json/json-view.ts'
 import { SRE_TRUNCATED, cutHead } from '../../intake/text.ts'
 import type { DesignView } from '../design.ts'
-import type { GuardCut, Guarded } from '../shared.ts'
-import { handleLargePayload } from './large-payload.ts'
+import { integerOf, itemCount, type Environment, type IntakeTrigger } from '../shared.ts'
+import { analyse } from './large-payload.ts'
 
 /** The document's numbers. */
-const SRE_GUARD_DEFAULTS = { maxChars: 200_000, maxItems: 500, previewChars: 100_000 } as const
-
-/** AutoSRE's safety net behind its payload handler. */
-export interface SreGuardOptions {
-  /** @default 200000 */
-  readonly maxChars?: number
-  /** @default 500 */
-  readonly maxItems?: number
-  /** @default 100000 */
-  readonly previewChars?: number
-  /** Address of the stored original, named beside the marker. */
-  readonly handle?: string
-}
+const MAX_CHARS = 200_000
+const MAX_ITEMS = 500
+const PREVIEW_CHARS = 100_000
 
 /**
- * Cuts the `result` of a tool response: text above 200,000 characters, lists above 500 items, objects above 200,000
- * characters of JSON. Everything else of the response stays. What is not an object with a result passes untouched.
- *
- * Deviation: the original let 500 items of any size through. A list whose JSON is above the limit gives up items from its
- * end until it fits (promise 1, *fits*); a first item that is too large alone is shown as a preview like an object.
+ * When a result is large for the policy. "false" in any case switches the handler off, any other value leaves it on, a number that is none is
+ * the default; strictly above is large.
  */
-export function guardSreResponse(response: unknown, options: SreGuardOptions = {}): Guarded<unknown> {
-  if (!isRecord(response)) return { value: response, cuts: [] }
-  const result = response['result']
-  if (result === undefined || result === null) return { value: response, cuts: [] }
-  if (typeof result === 'string') return guardText(response, result, options)
-  if (Array.isArray(result)) return guardList(response, result, options)
-  return isRecord(result) ? guardObject(response, result, options) : { value: response, cuts: [] }
-}
-
-function guardText(response: Record<string, unknown>, result: string, options: SreGuardOptions): Guarded<unknown> {
-  const { maxChars = SRE_GUARD_DEFAULTS.maxChars, handle } = options
-  if (result.length <= maxChars) return { value: response, cuts: [] }
-  const kept = cutHead(result, maxChars)
-  const where = handle === undefined ? '' : ` Full output: ${handle}`
-  const text = `${kept}\n${SRE_TRUNCATED}${where}`
-  return { value: { ...response, result: text }, cuts: [cut('string', result.length, kept.length, handle)] }
-}
-
-function guardList(
-  response: Record<string, unknown>,
-  result: readonly unknown[],
-  options: SreGuardOptions,
-): Guarded<unknown> {
-  const { maxChars, maxItems, handle } = { ...SRE_GUARD_DEFAULTS, ...options }
-  let kept = result.length > maxItems ? result.slice(0, maxItems) : result
-  if (jsonLength(kept) > maxChars) kept = withinChars(kept, maxChars)
-  if (kept.length === result.length) return { value: response, cuts: [] }
-  if (kept.length === 0) return guardObject(response, result, options)
-  const note = { truncated_count: result.length - kept.length, full_output: handle }
+export function autosreTriggers(env: Environment): IntakeTrigger {
+  if (env['SRE_AGENT_LARGE_PAYLOAD_ENABLED']?.trim().toLowerCase() === 'false') return {}
   return {
-    value: { ...response, result: kept, metadata: { ...recordOf(response['metadata']), ...note } },
-    cuts: [cut('list', result.length, kept.length, handle)],
+    items: integerOf(env, 'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_ITEMS', 50),
+    chars: integerOf(env, 'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_CHARS', 100_000),
   }
 }
-
-function withinChars(items: readonly unknown[], maxChars: number): readonly unknown[] {
-  let used = 2
-  const over = items.findIndex((item) => (used += jsonLength(item) + 1) > maxChars)
-  return over < 0 ? items : items.slice(0, over)
-}
-
-function guardObject(response: Record<string, unknown>, result: object, options: SreGuardOptions): Guarded<unknown> {
-  const { maxChars, previewChars, handle } = { ...SRE_GUARD_DEFAULTS, ...options }
-  const text = jsonText(result)
-  if (text.length <= maxChars) return { value: response, cuts: [] }
-  const where = handle === undefined ? '' : ` The full result is stored as ${handle}.`
-  const replaced = {
-    error: 'Result too large',
-    message: `The result has ${text.length} characters and ${maxChars} fit. Use a filter, a shorter time range or a smaller page.${where}`,
-    preview: `${cutHead(text, previewChars)}...`,
-  }
-  return {
-    value: { ...response, result: replaced },
-    cuts: [cut('object', text.length, replaced.preview.length, handle)],
-  }
-}
-
-const cut = (what: string, original: number, shown: number, handle: string | undefined): GuardCut => ({
-  guard: 'autosre',
-  what,
-  original,
-  shown,
-  handle,
-})
 
 /** The safety net stands behind the payload handler, whether that one is on, off or asked to let more through. */
 export function autosreStops(text: string): boolean {
-  const { maxChars, maxItems } = SRE_GUARD_DEFAULTS
-  if (text.length > maxChars) return true
+  if (text.length > MAX_CHARS) return true
   // A list of more items than that has at least a character and a comma for each.
-  if (text.length <= 2 * maxItems) return false
+  if (text.length <= 2 * MAX_ITEMS) return false
   const result = parseStructure(text)
-  return Array.isArray(result) && result.length > maxItems
+  return Array.isArray(result) && result.length > MAX_ITEMS
 }
 
 /** Statistics or a sample for large data; then the safety net. The design counts an object's keys as items, and characters as JSON. */
 export function autosreGuard(
-  { items, chars, sandbox = true }: GuardRule,
+  { items = Infinity, chars = Infinity, sandbox = true }: GuardRule,
   text: string,
-  { handle, tool, readers }: PresentOptions,
+  { handle, tool, readers }: Pick<PresentOptions, 'handle' | 'tool' | 'readers'>,
 ): DesignView {
-  const handled = handleLargePayload(
-    { result: parseStructure(text) ?? text },
-    {
-      handle,
-      sandbox,
-      config: { enabled: true, thresholdItems: items ?? Infinity, thresholdChars: chars ?? Infinity },
-      tool,
-      tools: { run: readers.get('artifact_run'), read: readers.get('artifact_read') },
-    },
-  )
-  const { value } = guardSreResponse(handled.response, { handle })
-  const result = isRecord(value) ? value['result'] : value
-  const metadata = (isRecord(value) && recordOf(value['metadata'])) || {}
-  const { mode, size } = handled
-  const template = metadata['template_used']
-  // What was taken off a list stands beside it; everything else says so in itself.
-  const isCutList = Array.isArray(result) && metadata['truncated_count'] !== undefined
+  const result = parseStructure(text) ?? text
+  const size = { original_items: itemCount(result), original_chars: jsonLength(result) }
+  const isLarge = size.original_items > items || size.original_chars > chars
+  const analysis = isLarge ? analyse(result, { tool, sandbox, handle, readers }) : undefined
+  // What was not analysed keeps what the report says of it.
+  if (analysis === undefined) return { text: withinLimits(result, handle), metadata: size }
+  const { mode, template, content } = analysis
+  const facts = { large_payload_handled: true, handling_mode: mode, ...size, tool_name: tool, full_output: handle }
+  const metadata = { ...size, handling_mode: mode }
   return {
-    text: typeof result === 'string' ? result : JSON.stringify(isCutList ? value : result),
-    metadata: {
-      original_items: size.items,
-      original_chars: size.chars,
-      // What was not analysed keeps what the report says of it.
-      ...(mode !== undefined && { handling_mode: mode }),
-      ...(typeof template === 'string' && { template_used: template }),
-    },
+    text: withinLimits({ ...content, ...facts }, handle),
+    metadata: template === undefined ? metadata : { ...metadata, template_used: template },
   }
+}
+
+/**
+ * The safety net: text above 200,000 characters, lists above 500 items and objects above 200,000 characters of JSON are cut.
+ *
+ * Deviation: the original let 500 items of any size through. A list whose JSON is above the limit gives up items from its
+ * end until it fits (promise 1, *fits*); a first item that is too large alone is shown as a preview like an object.
+ */
+function withinLimits(result: unknown, handle: string): string {
+  if (typeof result === 'string') {
+    if (result.length <= MAX_CHARS) return result
+    return `${cutHead(result, MAX_CHARS)}\n${SRE_TRUNCATED} Full output: ${handle}`
+  }
+  const list: readonly unknown[] = Array.isArray(result) ? result : []
+  const kept = withinChars(list.slice(0, MAX_ITEMS))
+  // What was taken off a list stands beside it; everything else says so in itself.
+  if (kept.length > 0 && kept.length < list.length) {
+    const metadata = { truncated_count: list.length - kept.length, full_output: handle }
+    return JSON.stringify({ result: kept, metadata })
+  }
+  const text = jsonText(result)
+  if (text.length <= MAX_CHARS) return text
+  return JSON.stringify({
+    error: 'Result too large',
+    message: `The result has ${text.length} characters and ${MAX_CHARS} fit. Use a filter, a shorter time range or a smaller page. The full result is stored as ${handle}.`,
+    preview: `${cutHead(text, PREVIEW_CHARS)}...`,
+  })
+}
+
+function withinChars(items: readonly unknown[]): readonly unknown[] {
+  if (jsonLength(items) <= MAX_CHARS) return items
+  let used = 2
+  const over = items.findIndex((item) => (used += jsonLength(item) + 1) > MAX_CHARS)
+  return over < 0 ? items : items.slice(0, over)
 }

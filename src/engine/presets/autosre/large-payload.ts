@@ -1,87 +1,25 @@
-import { describeObject, runTemplate, TOOL_TEMPLATES, type TemplateName } from '../../intake/templates/index.ts'
-import { isRecord, recordOf } from '../../../core/values.ts'
+import { isRecord } from '../../../core/values.ts'
+import type { PresentOptions } from '../../deps.ts'
 import { typeName } from '../../intake/json/fields.ts'
+import { jsonText } from '../../intake/json/json-view.ts'
+import { describeObject, runTemplate, TOOL_TEMPLATES, type TemplateName } from '../../intake/templates/index.ts'
 import { cutHead } from '../../intake/text.ts'
-import { integerOf, itemCount, type Environment, type IntakeTrigger } from '../shared.ts'
-import { jsonLength, jsonText } from '../../intake/json/json-view.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
-export interface LargePayloadConfig {
-  readonly enabled: boolean
-  /** Strictly above is large. */
-  readonly thresholdItems: number
-  readonly thresholdChars: number
-}
-
-const LARGE_PAYLOAD_DEFAULTS: LargePayloadConfig = { enabled: true, thresholdItems: 50, thresholdChars: 100_000 }
-
-/** "false" in any case switches it off, any other value leaves it on, a number that is none is the default. */
-export function readLargePayloadConfig(env: Environment): LargePayloadConfig {
-  return {
-    enabled: env['SRE_AGENT_LARGE_PAYLOAD_ENABLED']?.trim().toLowerCase() !== 'false',
-    thresholdItems: integerOf(env, 'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_ITEMS', LARGE_PAYLOAD_DEFAULTS.thresholdItems),
-    thresholdChars: integerOf(env, 'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_CHARS', LARGE_PAYLOAD_DEFAULTS.thresholdChars),
-  }
-}
-
-/** When a result is large for the policy; switched off, never. */
-export function autosreTriggers(env: Environment): IntakeTrigger {
-  const { enabled, thresholdItems, thresholdChars } = readLargePayloadConfig(env)
-  return enabled ? { items: thresholdItems, chars: thresholdChars } : {}
-}
-
-/** Items: length of a list, keys of an object, none for text. Characters: of the JSON text. */
-const sizeOf = (value: unknown): HandledPayload['size'] => ({ items: itemCount(value), chars: jsonLength(value) })
-
-export type PayloadMode = 'template_sandbox' | 'generic_sandbox' | 'code_generation_prompt'
-
-export interface LargePayloadOptions {
-  readonly tool?: string
-  /** Whether analysis may run. Without it the model gets a sample and instructions. @default false */
-  readonly sandbox?: boolean
-  readonly config?: LargePayloadConfig
-  /** Address of the full data; the instructions name it. */
-  readonly handle?: string
-  /** Tools of the request that open the handle: the one that runs code over the data, and the one that reads it. */
-  readonly tools?: { readonly run?: string; readonly read?: string }
-}
-
-export interface HandledPayload {
-  readonly response: unknown
-  /** How a large result was handled; absent where it passed as it is. */
-  readonly mode?: PayloadMode
-  readonly size: { readonly items: number; readonly chars: number }
-}
-
-export function handleLargePayload(response: unknown, options: LargePayloadOptions = {}): HandledPayload {
-  const { config = LARGE_PAYLOAD_DEFAULTS } = options
-  const result = isRecord(response) ? (response['result'] ?? undefined) : undefined
-  if (!config.enabled || !isRecord(response) || result === undefined) return { response, size: { items: 0, chars: 0 } }
-  const size = sizeOf(result)
-  const isLarge = size.items > config.thresholdItems || size.chars > config.thresholdChars
-  const analysis = isLarge ? analyse(result, options) : undefined
-  if (analysis === undefined) return { response, size }
-  const { mode, template, content } = analysis
-  const facts = {
-    large_payload_handled: true,
-    handling_mode: mode,
-    original_items: size.items,
-    original_chars: size.chars,
-  }
-  const replaced = { ...content, ...facts, tool_name: options.tool, full_output: options.handle }
-  const metadata = { ...recordOf(response['metadata']), ...facts, template_used: template }
-  return { response: { ...response, result: replaced, metadata }, mode, size }
-}
-
 interface Analysis {
-  readonly mode: PayloadMode
-  readonly template?: string
+  readonly mode: 'template_sandbox' | 'generic_sandbox' | 'code_generation_prompt'
+  readonly template?: TemplateName
   readonly content: Record<string, unknown>
 }
 
+export interface LargePayloadOptions extends Pick<PresentOptions, 'tool' | 'handle' | 'readers'> {
+  /** Whether analysis may run. Without it the model gets a sample and instructions. */
+  readonly sandbox: boolean
+}
+
 /** Undefined when a known tool's analysis failed: the response then goes on to the truncation guard as it is. */
-function analyse(result: unknown, options: LargePayloadOptions): Analysis | undefined {
-  const { tool = '', sandbox = false } = options
+export function analyse(result: unknown, options: LargePayloadOptions): Analysis | undefined {
+  const { tool = '', sandbox } = options
   if (!sandbox) return prompt(result, options)
   const template = TOOL_TEMPLATES[tool]
   try {
@@ -111,10 +49,10 @@ const SAMPLE_CHARS = 2_000
 const SCHEMA_KEYS = 10
 
 /** No analysis at hand: three items, a schema, and how to work on the full data without reading it. */
-function prompt(result: unknown, { handle, tools }: LargePayloadOptions): Analysis {
+function prompt(result: unknown, options: LargePayloadOptions): Analysis {
   return {
     mode: 'code_generation_prompt',
-    content: { ...sampleOf(result), instructions: instructionsFor(handle, tools) },
+    content: { ...sampleOf(result), instructions: instructionsFor(options) },
   }
 }
 
@@ -149,12 +87,8 @@ const typesOf = (record: Record<string, unknown>, keys: number): Record<string, 
   )
 
 /** The original told the model to pass "the full dataset", which it does not have. A handle it can name takes its place. */
-function instructionsFor(
-  handle: string | undefined,
-  { run, read }: NonNullable<LargePayloadOptions['tools']> = {},
-): string {
-  if (handle === undefined)
-    return 'This is a sample. The full data was not stored; ask for less, or for an aggregate, to see more.'
+function instructionsFor({ handle, readers }: LargePayloadOptions): string {
+  const [run, read] = [readers.get('artifact_run'), readers.get('artifact_read')]
   const stored = `This is a sample. The full data is stored as ${handle}.`
   if (run !== undefined)
     return `${stored} Call ${run} with this handle and JavaScript that works on \`data\` and returns only the answer.`

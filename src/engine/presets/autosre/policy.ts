@@ -3,8 +3,7 @@ import type { EmergencyStep, Policy, SqueezeBudgetStep, SummariseStep } from '..
 import type { PriceModel } from '../../../core/price.ts'
 import { type Design, plainMeter } from '../design.ts'
 import { CAUTION, type Environment, type LoadEstimator, asText, integerOf } from '../shared.ts'
-import { autosreGuard, autosreStops } from './guard.ts'
-import { autosreTriggers } from './large-payload.ts'
+import { autosreGuard, autosreStops, autosreTriggers } from './guard.ts'
 import { isRecord } from '../../../core/values.ts'
 import {
   type Draft,
@@ -165,21 +164,8 @@ const clip = (text: string, characters: number): string => {
 }
 
 /** The sliding window's estimate: characters of the contents / 4, roles and names not counted. */
-export const autosreSliding: LoadEstimator = {
-  name: 'autosre-sliding',
-  estimate: ({ items }) => Math.floor(items.reduce((sum, { text }) => sum + text.length, 0) / 4),
-}
-
-/** The emergency brake's estimate: characters / 2.5, system text included, names and arguments of calls too. */
-export const autosreEmergency: LoadEstimator = {
-  name: 'autosre-emergency',
-  estimate: ({ head, items }) => Math.floor([...head, ...items].reduce((sum, item) => sum + characters(item), 0) / 2.5),
-}
-
-function characters(item: Item): number {
-  const name = item.kind === 'call' ? (item.toolName ?? '').length : 0
-  return name + item.text.length + (item.media?.length ?? 0) * OTHER_PART
-}
+export const autosreSliding: LoadEstimator = ({ items }) =>
+  Math.floor(items.reduce((sum, { text }) => sum + text.length, 0) / 4)
 
 /** Prices that the document lists; its default prices whatever else is called. */
 export const AUTOSRE_PRICES: Readonly<Record<string, PriceModel>> = {
@@ -192,7 +178,7 @@ export const AUTOSRE_PRICES: Readonly<Record<string, PriceModel>> = {
 /** Decides by the window's estimate (characters / 4); the brake has a ratio of its own, which is data of its step. */
 const autosreDesign: Design = {
   name: 'autosre',
-  meter: (base) => plainMeter(base, (conversation) => autosreSliding.estimate(conversation)),
+  meter: (base) => plainMeter(base, autosreSliding),
   steps: { emergency: brake, summarise: narrate, 'squeeze-budget': holdBudget },
   stops: autosreStops,
   guard: autosreGuard,

@@ -1,11 +1,11 @@
 import type { Conversation } from '../../../core/conversation.ts'
 import { type Count, exactly } from '../../../core/count.ts'
-import type { Item } from '../../../core/item.ts'
+import type { Item, ToolDeclaration } from '../../../core/item.ts'
 import type { EstimatorRule } from '../../../core/policy.ts'
 import type { Anchor, Meter } from '../../../meter/index.ts'
 import type { DesignMeter } from '../design.ts'
 import { byteLength } from '../../intake/text.ts'
-import { asText, declaredTool, fieldsOf, type LoadEstimator } from '../shared.ts'
+import { asText, declaredTool, fieldsOf } from '../shared.ts'
 
 /** Bounds of the learned factor. */
 const CLAMP = [1, 5] as const
@@ -17,12 +17,9 @@ const RESPONSE_WRAP = 12
 const quarter = (bytes: number): number => Math.floor(bytes / 4)
 
 /** Bytes / 4 of every field: texts, names, each argument's key and value, inline data, system text, tool declarations. */
-export const contextguardHeuristic: LoadEstimator = {
-  name: 'contextguard',
-  estimate: (conversation) =>
-    [...conversation.head, ...conversation.items].reduce((sum, item) => sum + itemTokens(item), 0) +
-    toolTokens(conversation),
-}
+export const contextguardHeuristic = ({ head, items, tools }: Pick<Conversation, 'head' | 'items' | 'tools'>): number =>
+  [...head, ...items].reduce((sum, item) => sum + itemTokens(item), 0) +
+  tools.reduce((sum, tool) => sum + toolTokens(tool), 0)
 
 /** Bytes behind base64 text, without decoding it. */
 const decodedLength = (base64: string): number => Math.floor((base64.length * 3) / 4)
@@ -46,11 +43,9 @@ function itemTokens(item: Item): number {
   return quarter(byteLength(item.text)) + media
 }
 
-function toolTokens({ tools }: Conversation): number {
-  return tools.reduce((sum, tool) => {
-    const { name, description, schema } = declaredTool(tool.name, tool.text)
-    return sum + quarter(byteLength(name)) + quarter(byteLength(description)) + quarter(byteLength(schema))
-  }, 0)
+function toolTokens(tool: ToolDeclaration): number {
+  const { name, description, schema } = declaredTool(tool.name, tool.text)
+  return quarter(byteLength(name)) + quarter(byteLength(description)) + quarter(byteLength(schema))
 }
 
 /**
@@ -70,7 +65,7 @@ export function contextguardCalibrated(
 export function contextguardMeter(base: Meter, rule: EstimatorRule): DesignMeter {
   const { defaultFactor = 2.5 } = rule
   const raw = (conversation: Pick<Conversation, 'head' | 'items' | 'tools'>): Count =>
-    exactly(contextguardHeuristic.estimate(conversation as Conversation), 'estimate')
+    exactly(contextguardHeuristic(conversation), 'estimate')
   const factor = (last: Anchor | undefined): number =>
     last === undefined || last.prompt <= 0 || last.rawTokens <= 0
       ? defaultFactor
@@ -79,8 +74,8 @@ export function contextguardMeter(base: Meter, rule: EstimatorRule): DesignMeter
     ...base,
     countText: (_, text) => exactly(Math.floor(Buffer.byteLength(text) / 4), 'estimate'),
     countItem: (_, item) => raw({ head: [], items: [item], tools: [] }),
-    measure(target, conversation, bytes, lastUsage) {
-      const measured = base.measure(target, conversation, bytes, lastUsage)
+    measure(target, conversation, bytes) {
+      const measured = base.measure(target, conversation, bytes)
       const count = raw(conversation)
       return { ...measured, raw: count, count }
     },

@@ -40,21 +40,6 @@ export function cyberEstimate(
   return SYSTEM_TOKENS + TOOL_TOKENS + messagesOf(items).length * TOKENS_PER_MESSAGE + text
 }
 
-/** The estimate, else the tokens of the last measured call, else nothing: each step down has its log line. */
-export function cyberBudgetTokens(
-  estimate: number | undefined,
-  telemetry: number | undefined,
-  onEvent: (event: EventBody) => void = () => {},
-): number | undefined {
-  if (estimate !== undefined) return estimate
-  if (telemetry !== undefined && telemetry > 0) {
-    onEvent(line('info', 'BUDGET CHECK FALLBACK: Using telemetry tokens'))
-    return telemetry
-  }
-  onEvent(line('error', 'BUDGET CHECK ABORT: No estimation and no telemetry'))
-  return undefined
-}
-
 function charactersOf(item: Item): number {
   const media = (item.media ?? []).reduce(
     (sum, { type, name = '' }) => sum + (type === 'image' ? IMAGE_CHARACTERS : name.length + DOCUMENT_CHARACTERS),

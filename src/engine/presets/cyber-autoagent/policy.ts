@@ -5,8 +5,8 @@ import { CAUTION, type Environment, integerOf, isTrue, shareOf } from '../shared
 import {
   CYBER_DEFAULTS,
   type CyberLimits,
-  compressCyberInput,
-  compressCyberResult,
+  compressedInput,
+  compressedResult,
   cyberGuard,
   readCyberLimits,
 } from './compress.ts'
@@ -14,7 +14,6 @@ import { cyberEstimate, decisionLines, reductionLines } from './estimate.ts'
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
-import { isRecord, parsedJson } from '../../../core/values.ts'
 import {
   type Draft,
   NOTHING,
@@ -30,7 +29,6 @@ import {
 } from '../../epoch/cascade/draft.ts'
 import { LANGUAGE, type Style, summarise } from '../../epoch/cascade/summarise.ts'
 import { transcriptWithin } from '../../epoch/summary/transcript.ts'
-import { parseStructure } from '../../intake/json/json-view.ts'
 
 /** Below this many messages there is nothing old enough to compress. */
 const SMALL_CONVERSATION = 3
@@ -51,8 +49,7 @@ const compressResults =
     for (let index = from; index < to; index++) {
       const item = draft.items[index]!
       if (places[index]! < 0 || item.sealed === true || item.serverSide === true) continue
-      const text =
-        item.kind === 'result' ? resultText(item, limits) : item.kind === 'call' ? inputText(item, limits) : undefined
+      const text = compressed(item, limits)
       if (text === undefined || text.length >= item.text.length) continue
       const handle = draft.handleOf(item.text)
       edits.push({
@@ -67,21 +64,9 @@ const compressResults =
     return { edits, stored }
   }
 
-function resultText({ text }: Item, limits: CyberLimits): string | undefined {
-  const json = parseStructure(text)
-  const block = json === undefined ? { text } : { json }
-  const { value, cuts } = compressCyberResult({ content: [block] }, limits)
-  if (cuts.length === 0 || !isRecord(value) || !Array.isArray(value['content'])) return undefined
-  return value['content']
-    .map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : jsonOf(part)))
-    .join('\n')
-}
-
-const jsonOf = (part: unknown): string => JSON.stringify(isRecord(part) ? part['json'] : part)
-
-function inputText({ text }: Item, limits: CyberLimits): string | undefined {
-  const { value, cuts } = compressCyberInput(parsedJson(text), limits)
-  return cuts.length === 0 ? undefined : JSON.stringify(value)
+function compressed({ kind, text }: Item, limits: CyberLimits): string | undefined {
+  if (kind === 'result') return compressedResult(text, limits)
+  return kind === 'call' ? compressedInput(text, limits) : undefined
 }
 
 /**

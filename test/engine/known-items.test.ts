@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { chainOf } from '../../src/core/chain.ts'
 import { commonPrefix } from '../../src/core/values.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
-import { createPrefixes } from '../../src/util/prefix-memo.ts'
 import { createMemo } from '../../src/engine/memo/memo.ts'
 import { CLAUDE_CODE } from '../../src/core/identity.ts'
 import type { Item, ItemKind } from '../../src/core/item.ts'
@@ -72,19 +71,6 @@ describe('work that is found again by the items it was done for', () => {
     )
   })
 
-  it('keeps a history and its reduced view side by side, and lets the oldest go', () => {
-    const lists = createPrefixes<Item>().memo<string>()
-    const [a, b, c] = ['a', 'b', 'c'].map((text, i) => itemOf('user', text, i)) as [Item, Item, Item]
-    lists.keep([a, b, c], 'whole', undefined)
-    lists.keep([a, c], 'reduced', undefined)
-    expect(lists.nearest([a, b, c, b])).toMatchObject({ value: 'whole', shared: 3 })
-    expect(lists.nearest([a, c, b])).toMatchObject({ value: 'reduced', shared: 2 })
-    const near = lists.nearest([a, b, c, b])
-    lists.keep([a, b, c, b], 'grown', near)
-    expect(lists.nearest([a, b, c])).toMatchObject({ value: 'grown', shared: 3 })
-    expect(lists.nearest([b])).toBeUndefined()
-  })
-
   it('finds where two texts part, at any distance from the start', () => {
     property(fc.tuple(fc.nat(300_000), fc.string(), fc.string()), ([length, left, right]) => {
       const same = 'x'.repeat(length)
@@ -99,25 +85,8 @@ describe('work that is found again by the items it was done for', () => {
   })
 })
 
-describe('lists that begin alike', () => {
-  it('are each found again by the one that grows from them, however many there are', () => {
-    const lists = createPrefixes<Item>().memo<string>()
-    const system = itemOf('user', 'the same for all', 0)
-    const names = Array.from({ length: 30 }, (_, n) => `conversation ${n}`)
-    const histories = new Map(names.map((name) => [name, [system, itemOf('user', name, 1)]]))
-    for (const [name, items] of histories) lists.keep(items, name, undefined)
-    for (const round of [2, 3, 4]) {
-      for (const name of names) {
-        const grown = [...histories.get(name)!, itemOf('assistant', `${name} ${round}`, round)]
-        const near = lists.nearest(grown)
-        expect(near).toMatchObject({ value: name, shared: round, isOutgrown: true })
-        lists.keep(grown, name, near)
-        histories.set(name, grown)
-      }
-    }
-  })
-
-  it('counts right after forks of a list whose place others have taken', () => {
+describe('histories that begin alike', () => {
+  it('are counted right after forks', () => {
     const meter = createMeter({ catalogue: bundledCatalogue() })
     const count = (items: readonly Item[], counter = meter): number =>
       counter.measure('gpt-4.1', requestOf(items), 0).raw.tokens
