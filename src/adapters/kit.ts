@@ -1,5 +1,5 @@
 import type { LearnedLimit, Target } from '../core/target.ts'
-import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
+import { isRecord, numberOf, stringOf, type Fields } from '../core/values.ts'
 import { lessonOf, type SizeRefusal, within } from '../engine/learning/learned-limits.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import { classifyProviderError } from '../formats/registry.ts'
@@ -174,7 +174,7 @@ export function managedTurns<M>(
 export interface OpenTurn {
   readonly turn: PreparedTurn
   /** The model answered. Without usage nothing is said about it. */
-  answered(usage: Partial<Usage> | undefined): Promise<void>
+  answered(usage: Usage | undefined): Promise<void>
   /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. */
   failed(error?: unknown): Promise<boolean>
 }
@@ -198,16 +198,13 @@ export async function openTurn(
   }
   return {
     turn,
-    answered: async (usage) =>
-      void (await session.record({ turn: turn.id, usage: usage && { ...NO_USAGE, ...usage } })),
+    answered: async (usage) => void (await session.record({ turn: turn.id, usage })),
     async failed(error) {
       await session.record({ turn: turn.id, refused: true })
       return refusals.learn(turn, model, error)
     },
   }
 }
-
-const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
 
 const textOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
 
@@ -238,24 +235,6 @@ const keyOf = (message: Fields): string =>
   JSON.stringify(message, (_, value: unknown) =>
     isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
   )
-
-/** The ways to the numbers of a framework's usage, such as `input_token_details.cache_read`; several are added up. */
-type UsagePaths = { readonly [K in keyof Usage]?: string | readonly string[] }
-
-/** What a framework says that a call used; nothing where it does not know the prompt. */
-export function usageIn(usage: unknown, paths: UsagePaths): Partial<Usage> | undefined {
-  const at = (path: string): number | undefined =>
-    numberOf(path.split('.').reduce<unknown>((value, key) => recordOf(value)?.[key], usage))
-  const known = Object.entries(paths).map(([kind, given]) => {
-    const found = [given].flat().map(at)
-    return [
-      kind,
-      found[0] === undefined && kind === 'input' ? undefined : found.reduce<number>((sum, one = 0) => sum + one, 0),
-    ]
-  })
-  const numbers = Object.fromEntries(known) as Partial<Usage>
-  return numbers.input === undefined ? undefined : numbers
-}
 
 const PLIMSOLL: Argument = {
   name: 'plimsoll',

@@ -11,6 +11,7 @@ import { toJsonSchema } from '@langchain/core/utils/json_schema'
 import { createMiddleware } from 'langchain'
 import type { NewTool } from '../core/conversation.ts'
 import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import { readUrl } from '../formats/kit/reading.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { Plimsoll, Session } from '../index.ts'
@@ -20,7 +21,6 @@ import {
   checkAdapter,
   managedTurns,
   shortened,
-  usageIn,
   type AgentOptions,
   type KnownCalls,
   type Piece,

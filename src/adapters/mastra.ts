@@ -1,16 +1,9 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import type { NewTool } from '../core/conversation.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { joined, piecesOf, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
-import {
-  AGENT_OPTIONS,
-  checkAdapter,
-  managedTurns,
-  shortened,
-  usageIn,
-  type AgentOptions,
-  type ManagedTurn,
-} from './kit.ts'
+import { AGENT_OPTIONS, checkAdapter, managedTurns, shortened, type AgentOptions, type ManagedTurn } from './kit.ts'
 
 export interface MastraOptions extends AgentOptions {
   /** Names the session where the run has no memory thread. @default 'mastra' */

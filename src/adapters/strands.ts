@@ -1,19 +1,11 @@
 import { numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import type { NewTool } from '../core/conversation.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import {
-  AGENT_OPTIONS,
-  checkAdapter,
-  managedTurns,
-  part,
-  shortened,
-  usageIn,
-  type AgentOptions,
-  type Piece,
-} from './kit.ts'
+import { AGENT_OPTIONS, checkAdapter, managedTurns, part, shortened, type AgentOptions, type Piece } from './kit.ts'
 
 /** The parts of `@strands-agents/sdk` that the plugin is made of. */
 export interface StrandsParts<M, B, R, T> {

@@ -1,9 +1,9 @@
-import type { Usage } from '../../core/usage.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../core/values.ts'
-import { RecordingBuilder } from './builder.ts'
-import { addChatMessage, chatTools, partsOfChatMessage, partsOfContent, partsOfItem } from './messages.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader, Wire, WireMessage } from './recording.ts'
-import { anthropicUsage, at, jsonText, objectOf, openaiUsage } from './values.ts'
+import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../core/values.ts'
+import { CODECS } from '../../formats/registry.ts'
+import { messageOf, RecordingBuilder } from './builder.ts'
+import type { LoadContext, Recording, TranscriptLoader, Wire } from './recording.ts'
+import { piecesOf, SHAPES, usageOn } from './shapes.ts'
+import { objectOf } from './values.ts'
 
 const BLOCKS = new Set(['tool_use', 'tool_result', 'thinking', 'redacted_thinking'])
 
@@ -50,32 +50,24 @@ function history(
   context: LoadContext,
   body: Fields = {},
 ): Recording {
-  const builder = new RecordingBuilder({ format: 'anthropic', wire: 'anthropic-messages', ...context })
+  const wire = 'anthropic-messages'
+  const builder = new RecordingBuilder({ format: 'anthropic', wire, ...context })
+  const { system } = body
   builder.model(stringOf(body['model']))
-  builder.system(systemText(body['system']))
-  builder.tools(
-    recordsIn(body['tools']).map((tool) => ({ name: stringOf(tool['name']) ?? '', json: JSON.stringify(tool) })),
+  builder.system(
+    stringOf(system) ??
+      recordsIn(system)
+        .map((block) => textOf(block['text']))
+        .join('\n\n'),
   )
+  builder.tools(recordsIn(body['tools']).map((tool) => ({ name: textOf(tool['name']), json: JSON.stringify(tool) })))
   for (const { message, line } of messages) {
-    if (message['role'] === 'user') builder.user(partsOfContent('user', message['content']), line)
-    else {
-      builder.answer({
-        parts: partsOfContent('assistant', message['content']),
-        line,
-        model: stringOf(message['model']),
-        usage: anthropicUsage(message['usage']),
-      })
-    }
+    const pieces = piecesOf(message['content'])
+    if (message['role'] === 'user') builder.user(pieces, line)
+    else builder.answer({ pieces, line, model: stringOf(message['model']), usage: usageOn(wire, message['usage']) })
   }
   return builder.build()
 }
-
-const systemText = (system: unknown): string =>
-  typeof system === 'string'
-    ? system
-    : recordsIn(system)
-        .map((block) => stringOf(block['text']) ?? '')
-        .join('\n\n')
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 
@@ -90,7 +82,7 @@ export const openaiChat: TranscriptLoader = {
     if (loose.length > 0) sources.push(loose.map(({ value, line }) => ({ message: value as Fields, line })))
     return sources.map((messages) => {
       const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
-      for (const { message, line } of messages) addChatMessage(builder, message, { line }, context.options)
+      for (const { message, line } of messages) builder.chat(message, { line })
       return builder.build()
     })
   },
@@ -112,7 +104,12 @@ export const requestLog: TranscriptLoader = {
     records.flatMap(({ value, line }) => {
       const row = objectOf(value)
       const wire = wireOf(row)
-      return wire === undefined ? [] : [recordingOf(row, wire, line, context)]
+      try {
+        return wire === undefined ? [] : [recordingOf(row, wire, line, context)]
+      } catch {
+        context.problems.push({ line, message: 'This is no request that its API would take; left out.' })
+        return []
+      }
     }),
 }
 
@@ -130,11 +127,15 @@ function wireOf(row: Fields): Wire | undefined {
 
 function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext): Recording {
   const request = requestOf(row)
-  const model = stringOf(request['model']) ?? stringOf(row['model'])
-  const messages = elementsOf(request, wire).map((value): WireMessage => {
-    const parts = partsOf(value, wire)
-    return { role: roleOf(value), parts, line, json: () => JSON.stringify(value) }
-  })
+  const body = JSON.stringify(request)
+  const { list: key, elements: elementsOf } = SHAPES[wire]
+  const { tools, settings } = CODECS[wire].decode(body)
+  // Instructions inside the history are messages of it.
+  const { head } = CODECS[wire].decode(JSON.stringify({ ...request, [key]: [] }))
+  const model = settings.model ?? stringOf(row['model'])
+  const list = request[key]
+  const elements = typeof list === 'string' ? elementsOf('user', [list]) : recordsIn(list)
+  const messages = elements.map((element) => messageOf(wire, element, line))
   const call = {
     index: 0,
     wire,
@@ -143,98 +144,20 @@ function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext
     line,
     response: { parts: [], text: '', reasoning: '', calls: [] },
     model,
-    usage: usageOf(row['usage'], wire),
-    body: () => JSON.stringify(request),
+    usage: usageOn(wire, row['usage']),
+    body: () => body,
   }
-  const { file, problems } = context
   return {
     format: 'request-log',
-    file,
+    file: context.file,
     name: stringOf(row['id']),
     wire,
     model,
-    system: systemOf(request),
-    tools: toolsOf(request),
+    system: head.length > 0 ? head.map(({ text }) => text).join('\n') : undefined,
+    tools: tools.map(({ name, text }) => ({ name, json: text })),
     messages,
     calls: [call],
     compactions: [],
-    problems,
-  }
-}
-
-function elementsOf(request: Fields, wire: Wire): readonly Fields[] {
-  if (wire === 'gemini') return recordsIn(request['contents'])
-  if (wire !== 'openai-responses') return recordsIn(request['messages'])
-  return typeof request['input'] === 'string'
-    ? [{ role: 'user', content: request['input'] }]
-    : recordsIn(request['input'])
-}
-
-function roleOf(value: Fields): WireMessage['role'] {
-  const role = stringOf(value['role'])
-  if (role === 'assistant' || role === 'model') return 'assistant'
-  if (role === 'system' || role === 'developer') return 'system'
-  return role === 'tool' || stringOf(value['type'])?.endsWith('_output') === true ? 'tool' : 'user'
-}
-
-function partsOf(value: Fields, wire: Wire): readonly Part[] {
-  if (wire === 'anthropic-messages')
-    return partsOfContent(value['role'] === 'assistant' ? 'assistant' : 'user', value['content'])
-  if (wire === 'openai-chat') return partsOfChatMessage(value)
-  if (wire === 'openai-responses') return partsOfItem(value)
-  return recordsIn(value['parts']).map((part): Part => {
-    const call = part['functionCall']
-    if (isRecord(call))
-      return {
-        kind: 'call',
-        text: jsonText(call['args'] ?? {}),
-        input: call['args'],
-        toolName: stringOf(call['name']),
-        raw: part,
-      }
-    const response = part['functionResponse']
-    if (isRecord(response))
-      return {
-        kind: 'result',
-        text: jsonText(response['response'] ?? {}),
-        toolName: stringOf(response['name']),
-        raw: part,
-      }
-    const kind = part['thought'] === true ? 'reasoning' : value['role'] === 'model' ? 'assistant' : 'user'
-    return { kind, text: stringOf(part['text']) ?? '', raw: part }
-  })
-}
-
-function systemOf(request: Fields): string | undefined {
-  const system = request['system'] ?? request['instructions'] ?? at(request, 'systemInstruction', 'parts')
-  if (typeof system === 'string') return system
-  const text = recordsIn(system).map((block) => stringOf(block['text']) ?? '')
-  return text.length > 0 ? text.join('\n') : undefined
-}
-
-function toolsOf(request: Fields): readonly { name: string; json: string }[] {
-  const chat = chatTools(request['tools'])
-  if (chat.length > 0) return chat
-  const declared = recordsIn(request['tools']).flatMap((tool) =>
-    Array.isArray(tool['functionDeclarations']) ? recordsIn(tool['functionDeclarations']) : [tool],
-  )
-  return declared.map((tool) => ({
-    name: stringOf(tool['name']) ?? stringOf(tool['type']) ?? '',
-    json: JSON.stringify(tool),
-  }))
-}
-
-function usageOf(usage: unknown, wire: Wire): Usage | undefined {
-  if (wire === 'anthropic-messages') return anthropicUsage(usage)
-  if (wire !== 'gemini') return openaiUsage(usage)
-  const input = numberOf(at(usage, 'promptTokenCount'))
-  if (input === undefined) return undefined
-  const reasoning = numberOf(at(usage, 'thoughtsTokenCount')) ?? 0
-  return {
-    input,
-    cacheRead: numberOf(at(usage, 'cachedContentTokenCount')) ?? 0,
-    cacheWrite: 0,
-    output: (numberOf(at(usage, 'candidatesTokenCount')) ?? 0) + reasoning,
-    reasoning,
+    problems: context.problems,
   }
 }

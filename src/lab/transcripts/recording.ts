@@ -1,4 +1,4 @@
-import type { ItemKind, Role } from '../../core/item.ts'
+import type { Item, Role } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 
 export type Wire = 'anthropic-messages' | 'openai-chat' | 'openai-responses' | 'gemini'
@@ -26,25 +26,12 @@ export interface Problem {
   readonly message: string
 }
 
-/** One part of a message in the words of core items. */
-export interface Part {
-  readonly kind: ItemKind
-  /** What a reader would see: prose, a call's arguments as JSON text, a result's text. */
-  readonly text: string
-  readonly callId?: string
-  readonly toolName?: string
-  readonly isError?: boolean
+/** One part of a message: an item as the wire's codec reads it. */
+export interface Part extends Pick<Item, 'kind' | 'role' | 'text' | 'callId' | 'toolName' | 'isError' | 'serverSide'> {
   /** A call's arguments as a value; a string where the tool takes free text. */
   readonly input?: unknown
   /** Base64 characters that travel with it. */
   readonly mediaBytes?: number
-  /** A call that the provider runs itself: the client sends no result for it. */
-  readonly serverSide?: boolean
-  /**
-   * The wire's own value, when the recording kept it: a block (Anthropic, Gemini) or a whole array element (OpenAI, where
-   * the parts of one element share it).
-   */
-  readonly raw?: unknown
 }
 
 /** One element of the wire's history array. Immutable; the JSON text is written when it is first asked for. */
