@@ -59,13 +59,6 @@ describe('inspect', () => {
     ])
   })
 
-  it('says what previews of large results would have kept out', () => {
-    expect(inspection.savings).toEqual([])
-    const { savings } = inspect(SAMPLE, { countText: byCharacter, largeTokens: 399, previewTokens: 100 })
-    expect(savings).toMatchObject([{ step: 'shorten-large-results' }])
-    expect(savings[0]!.sentTokens).toBeGreaterThan(2 * 300)
-  })
-
   it('adds up reported usage and says how many calls have none', () => {
     expect(inspection.usage).toMatchObject({ input: 3400, cacheRead: 1000 })
     expect(inspection.withoutUsage).toBe(2)

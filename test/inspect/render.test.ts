@@ -115,7 +115,7 @@ describe('html report', () => {
     const { title, sections } = inspectPage(inspectAll([SAMPLE, SAMPLE], PRICED))
     expect(title).toBe('Plimsoll inspect: 2 sessions')
     expect(sections.map((section) => section.title)).toEqual(['All sessions', SAMPLE.file, SAMPLE.file])
-    expect(sections[0]!.parts.map((part) => part.title)).toEqual(['By kind', 'By session', 'What would be saved'])
+    expect(sections[0]!.parts.map((part) => part.title)).toEqual(['By kind', 'By session'])
     expect(sections[1]!.parts.map((part) => part.title)).toEqual(
       expect.arrayContaining(['What the prompts are made of', 'By kind', 'Largest items', 'Problems']),
     )

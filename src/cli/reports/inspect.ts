@@ -1,7 +1,6 @@
 import type { PriceModel } from '../../core/price.ts'
 import { type BigItem, inspect, type Inspection, overviewOf } from '../../lab/inspect/inspect.ts'
 import type { InspectOptions, InspectSource, Slice } from '../../lab/inspect/measures.ts'
-import type { Saving, SavingOptions } from '../../lab/inspect/repeats.ts'
 import {
   bar,
   columnChart,
@@ -20,7 +19,7 @@ import {
 } from '../kit/figures.ts'
 import { type Painter, painterOf } from '../kit/output.ts'
 
-export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'>, SavingOptions {
+export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'> {
   /** Counts as the recording's model does. */
   readonly countText: (text: string, model: string | undefined) => number
   /** One window for all, or by model. */
@@ -91,7 +90,6 @@ function renderOverview(inspections: readonly Inspection[], width: number, paint
       width,
       paint,
     ),
-    ...section('What would be saved', savings(overview, width), width, paint),
   ]
 }
 
@@ -107,7 +105,6 @@ function renderOne(inspection: Inspection, width: number, paint: Painter): reado
     ...section('Largest items', biggest(inspection, width), width, paint),
     ...section('Read again', readAgain(inspection, width), width, paint),
     ...section('The same result again', duplicates(inspection, width), width, paint),
-    ...section('What would be saved', savings(inspection, width), width, paint),
     ...section('Problems', problems(inspection, width, paint), width, paint),
   ]
 }
@@ -200,14 +197,6 @@ function duplicates({ repeats }: Inspection, width: number): readonly string[] {
   })
 }
 
-function savings(inspection: Pick<Inspection, 'savings' | 'sentTokens'>, width: number): readonly string[] {
-  return inspection.savings.map((saving) => {
-    const figures = `${padStart(short(saving.sentTokens), 8)}${padStart(percent(saving.sentTokens, inspection.sentTokens), 6)}`
-    const text = `${savingName(saving)} (${grouped(saving.items)})`
-    return `${figures}  ${fitWidth(text, width - figures.length - 2)}`
-  })
-}
-
 function problems({ problems: all }: Inspection, width: number, paint: Painter): readonly string[] {
   const shown = all
     .slice(0, PROBLEMS_SHOWN)
@@ -238,12 +227,6 @@ export function itemName(item: BigItem): { readonly what: string; readonly targe
   const what = item.tool ?? KINDS[item.kind] ?? item.kind
   return { what: plainText(item.kind === 'call' ? `call of ${what}` : what), target: plainText(item.target ?? '') }
 }
-
-const STEPS: Readonly<Record<Saving['step'], string>> = {
-  'shorten-large-results': 'show large results as a preview with a handle',
-}
-
-export const savingName = (saving: Saving): string => STEPS[saving.step]
 
 export function titleOf(inspection: Inspection): string {
   const parts = [inspection.file, ...(inspection.name === undefined ? [] : [inspection.name])]

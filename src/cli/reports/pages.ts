@@ -5,7 +5,7 @@ import { type Parted, stackedParts } from '../../dashboard/stacked-parts.ts'
 import { type Inspection, overviewOf } from '../../lab/inspect/inspect.ts'
 import type { ReplayedSession } from '../../lab/replay/replay.ts'
 import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
-import { itemName, peakOf, savingName, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './inspect.ts'
+import { itemName, peakOf, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './inspect.ts'
 import { share100 } from './replay.ts'
 
 /** What `inspect --html` shows. */
@@ -37,7 +37,6 @@ function overviewSection(inspections: readonly Inspection[]): ReportSection {
           titleOf(each),
         ]),
       ),
-      savings(overview),
     ]),
   }
 }
@@ -96,7 +95,6 @@ function inspectSection(inspection: Inspection): ReportSection {
           plainText(`${tool} ${target}`.trim()),
         ]),
       ),
-      savings(inspection),
       inspection.problems.length > 0 && {
         kind: 'problems',
         title: 'Problems',
@@ -124,18 +122,6 @@ function slices(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): ReportPa
       })),
   }
 }
-
-const savings = (inspection: Pick<Inspection, 'savings' | 'sentTokens'>): ReportPart | false =>
-  table(
-    'What would be saved',
-    ['tokens not sent', 'share', 'items', 'how'],
-    inspection.savings.map((saving) => [
-      saving.sentTokens,
-      percent(saving.sentTokens, inspection.sentTokens),
-      saving.items,
-      savingName(saving),
-    ]),
-  )
 
 /** What `replay --html` shows: the chart, what each compaction did and put in, and what it cost. */
 export function replayPage(sessions: readonly ReplayedSession[]): Report {
