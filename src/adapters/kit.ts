@@ -1,4 +1,4 @@
-import type { LearnedLimit, Target } from '../core/target.ts'
+import type { LearnedLimit } from '../core/target.ts'
 import { isRecord, numberOf, stringOf, type Fields } from '../core/values.ts'
 import { lessonOf, type SizeRefusal, within } from '../engine/learning/learned-limits.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
@@ -18,35 +18,13 @@ import {
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { code, driver, group, on, text, tokens, type Schema } from '../settings/values.ts'
 
-/** What refusals taught one session: each learns for itself, another one may be another owner's. */
-interface SizeRefusals {
-  /** Where the next call goes, no larger than what fits since the last refusal. */
-  targetOf(model: string): Target
-  /** Whether an error is a refusal because of the size that a smaller request may not get. If so, `targetOf` is smaller from now on. */
-  learn(turn: Pick<PreparedTurn, 'load' | 'limit' | 'text'>, model: string, error: unknown): boolean
-}
+/** What refusals taught each session, by model: another session may be another owner's. */
+const LEARNED = new WeakMap<object, Map<string, LearnedLimit>>()
 
-const HELD = new WeakMap<object, Map<string, LearnedLimit>>()
-
-function sizeRefusals(session: object, window: number | undefined): SizeRefusals {
-  const held = HELD.get(session) ?? new Map<string, LearnedLimit>()
-  HELD.set(session, held)
-  return {
-    targetOf(model) {
-      const target = { model, window }
-      const limit = held.get(model)
-      return limit === undefined ? target : within(target, limit)
-    },
-    learn({ load, limit, text }, model, error) {
-      const refusal = sizeRefusalIn(error)
-      if (refusal === undefined) return false
-      const sent = { tokens: load.count.high, outputReserve: limit.outputReserve, bytes: Buffer.byteLength(text) }
-      const { retry } = lessonOf(refusal, sent)
-      if (retry === undefined) return false
-      held.set(model, retry)
-      return true
-    },
-  }
+function learnedBy(session: object): Map<string, LearnedLimit> {
+  const known = LEARNED.get(session) ?? new Map<string, LearnedLimit>()
+  LEARNED.set(session, known)
+  return known
 }
 
 /** Errors inside errors that are looked at. */
@@ -188,8 +166,8 @@ export async function openTurn(
   model: string,
   onHalt?: () => void,
 ): Promise<OpenTurn> {
-  const refusals = sizeRefusals(session, window)
-  const turn = await session.prepare({ format, body, targets: [refusals.targetOf(model)] })
+  const limits = learnedBy(session)
+  const turn = await session.prepare({ format, body, targets: [within({ model, window }, limits.get(model) ?? {})] })
   if (turn.verdict.kind === 'halt') {
     onHalt?.()
     throw new PlimsollError('budget-exceeded', `No model call was made: ${turn.verdict.reason}.`, {
@@ -201,7 +179,13 @@ export async function openTurn(
     answered: async (usage) => void (await session.record({ turn: turn.id, usage })),
     async failed(error) {
       await session.record({ turn: turn.id, refused: true })
-      return refusals.learn(turn, model, error)
+      const refusal = sizeRefusalIn(error)
+      if (refusal === undefined) return false
+      const { load, limit, text } = turn
+      const sent = { tokens: load.count.high, outputReserve: limit.outputReserve, bytes: Buffer.byteLength(text) }
+      const { retry } = lessonOf(refusal, sent)
+      if (retry !== undefined) limits.set(model, retry)
+      return retry !== undefined
     },
   }
 }

@@ -21,7 +21,7 @@ import { codecs, framingOfWire } from '../../formats/registry.ts'
 import { createMeter, type Meter } from '../../meter/index.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { RecordedCall, Recording } from '../transcripts/recording.ts'
-import { type Compaction, type Handover, HandoverTally } from './handover.ts'
+import { type Compaction, type Handover, handoverOf } from './handover.ts'
 import { conversationView, type ConversationView, ReplayMeter, type SentPiece } from './price.ts'
 import { readableText } from './recall.ts'
 
@@ -176,7 +176,7 @@ class Replay {
   readonly #session: ReturnType<Plimsoll['session']>
   readonly #decode: Readonly<Record<'original' | 'asked' | 'view', (text: string) => Conversation>>
   readonly #tokensOf: (item: Item) => number
-  readonly #handover = new HandoverTally()
+  readonly #compactions: Compaction[] = []
   readonly #declaredEpochs: (EventOf<'epoch-declared'> & { readonly call: number })[] = []
   /** Texts that compactions put in. */
   readonly #inserted = new Set<string>()
@@ -263,7 +263,7 @@ class Replay {
     const epoch = newEpoch && (await this.#epochs()).get(newEpoch.id)
     if (epoch !== undefined) {
       const compaction = { before: asked.items, after: view.items, inserted: insertedTexts(epoch) }
-      this.#handover.add(compaction)
+      this.#compactions.push(compaction)
       for (const text of compaction.inserted) this.#inserted.add(text)
       onCompaction?.({ ...compaction, call: call.index })
     }
@@ -312,7 +312,7 @@ class Replay {
 
   measured() {
     const [peakLoad, fixedLoad, doubtful] = [this.#peakLoad, this.#fixedLoad, this.#doubtful]
-    return { ...this.#meter.report(), handover: this.#handover.total(), peakLoad, fixedLoad, doubtful }
+    return { ...this.#meter.report(), handover: handoverOf(this.#compactions), peakLoad, fixedLoad, doubtful }
   }
 
   async close(): Promise<{ readonly epochs: readonly ReplayedEpoch[]; readonly lost: number }> {

@@ -180,8 +180,7 @@ export class RecordingBuilder {
     const calls = this.#calls.map(({ parts, ...call }, index): RecordedCall => ({
       ...call,
       index,
-      wire,
-      response: turnOf(parts),
+      response: { parts },
       body: () => bodyOf({ parts, ...call }),
     }))
     const compactions = this.#compactions
@@ -258,20 +257,6 @@ function unanswered(answer: readonly ReadPiece[], since: readonly ReadPiece[]): 
   const results = since.flatMap(({ parts }) => parts.filter((part) => part.kind === 'result'))
   const answered = new Set(results.map((part) => part.callId))
   return answer.flatMap(owedCalls).filter((part) => !answered.has(part.callId))
-}
-
-function turnOf(parts: readonly Part[]): RecordedCall['response'] {
-  const textOf = (kind: Part['kind']) =>
-    parts
-      .filter((part) => part.kind === kind)
-      .map((part) => part.text)
-      .join('\n')
-  return {
-    parts,
-    text: textOf('assistant'),
-    reasoning: textOf('reasoning'),
-    calls: parts.filter((part) => part.kind === 'call'),
-  }
 }
 
 const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])

@@ -1,7 +1,7 @@
 import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import { CODECS } from '../../formats/registry.ts'
 import { messageOf, RecordingBuilder } from './builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, Wire } from './recording.ts'
+import type { LoadContext, Recording, SourceRecord, TranscriptLoader, Wire } from './recording.ts'
 import { piecesOf, SHAPES, usageOn } from './shapes.ts'
 import { objectOf } from './values.ts'
 
@@ -15,21 +15,31 @@ export const anthropic: TranscriptLoader = {
     if (isBody(value)) return true
     return isMessage(value) && hasBlocks(value)
   },
-  load(records, context) {
-    const recordings: Recording[] = []
-    const loose = records
-      .filter(({ value }) => isMessage(value))
-      .map(({ value, line }) => ({ message: value as Fields, line }))
-    if (loose.length > 0) recordings.push(history(loose, context))
-    for (const { value, line } of records) {
-      const messages = Array.isArray(value) ? value : isBody(value) ? value['messages'] : undefined
-      if (messages === undefined) continue
-      const lines = recordsIn(messages).map((message) => ({ message, line }))
-      recordings.push(history(lines, context, isRecord(value) ? value : {}))
-    }
-    return recordings
-  },
+  load: (records, context) =>
+    [
+      linesOf(records, isMessage),
+      ...records.map(({ value, line }) => messagesIn(isBody(value) ? value['messages'] : value, line, value)),
+    ]
+      .filter(({ messages }) => messages.length > 0)
+      .map((each) => history(each, context)),
 }
+
+interface History {
+  readonly messages: readonly { readonly message: Fields; readonly line: number }[]
+  /** What stands around them. */
+  readonly body: Fields
+}
+
+/** Messages that stand on lines of their own. */
+const linesOf = (records: readonly SourceRecord[], matches: (value: unknown) => boolean): History => ({
+  messages: records.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
+  body: {},
+})
+
+const messagesIn = (list: unknown, line: number, body?: unknown): History => ({
+  messages: recordsIn(list).map((message) => ({ message, line })),
+  body: objectOf(body),
+})
 
 const isMessage = (value: unknown): boolean =>
   isRecord(value) && (value['role'] === 'user' || value['role'] === 'assistant') && 'content' in value
@@ -45,11 +55,7 @@ const isBody = (value: unknown): value is Fields =>
   ('system' in value || 'max_tokens' in value) &&
   ('system' in value || 'anthropic_version' in value || value['messages'].some(hasBlocks))
 
-function history(
-  messages: readonly { readonly message: Fields; readonly line: number }[],
-  context: LoadContext,
-  body: Fields = {},
-): Recording {
+function history({ messages, body }: History, context: LoadContext): Recording {
   const wire = 'anthropic-messages'
   const builder = new RecordingBuilder({ format: 'anthropic', wire, ...context })
   const { system } = body
@@ -75,17 +81,14 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'func
 export const openaiChat: TranscriptLoader = {
   format: 'openai-chat',
   recognises: (value) => (Array.isArray(value) ? isHistory(value) : isChatMessage(value)),
-  load(records, context) {
-    const histories = records.filter(({ value }) => Array.isArray(value))
-    const loose = records.filter(({ value }) => isChatMessage(value))
-    const sources = histories.map(({ value, line }) => recordsIn(value).map((message) => ({ message, line })))
-    if (loose.length > 0) sources.push(loose.map(({ value, line }) => ({ message: value as Fields, line })))
-    return sources.map((messages) => {
-      const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
-      for (const { message, line } of messages) builder.chat(message, { line })
-      return builder.build()
-    })
-  },
+  load: (records, context) =>
+    [...records.map(({ value, line }) => messagesIn(value, line)), linesOf(records, isChatMessage)]
+      .filter(({ messages }) => messages.length > 0)
+      .map(({ messages }) => {
+        const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
+        for (const { message, line } of messages) builder.chat(message, { line })
+        return builder.build()
+      }),
 }
 
 const isChatMessage = (value: unknown): boolean =>
@@ -138,11 +141,10 @@ function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext
   const messages = elements.map((element) => messageOf(wire, element, line))
   const call = {
     index: 0,
-    wire,
     from: 0,
     to: messages.length,
     line,
-    response: { parts: [], text: '', reasoning: '', calls: [] },
+    response: { parts: [] },
     model,
     usage: usageOn(wire, row['usage']),
     body: () => body,

@@ -42,22 +42,14 @@ export interface WireMessage {
   json(): string
 }
 
-/** What the model answered: the turn that a view is judged by. */
-export interface RecordedTurn {
-  readonly parts: readonly Part[]
-  readonly text: string
-  readonly reasoning: string
-  readonly calls: readonly Part[]
-}
-
 /** One model call. It sends `messages[from … to)` of its recording. */
 export interface RecordedCall {
   readonly index: number
-  readonly wire: Wire
   readonly from: number
   readonly to: number
   readonly line: number
-  readonly response: RecordedTurn
+  /** What the model answered: the turn that a view is judged by. */
+  readonly response: { readonly parts: readonly Part[] }
   readonly model?: string
   /** Absent when the recording has none: missing usage is not zero usage. */
   readonly usage?: Usage

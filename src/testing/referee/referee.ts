@@ -307,16 +307,23 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
   }
 
+  const errorEventOf = (failure: Failure, id: string): StreamEvent =>
+    dialect.errorEvent?.(failure, id) ?? { data: JSON.stringify(dialect.error(failure, id)) }
+
   const stream = (draft: Draft, events: readonly StreamEvent[], fault: Fault | undefined): RefereeResponse => {
     draft.status = 200
     const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
-    const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))
+    const errorEvent = errorEventOf(failure, ids.of('req', draft.number))
     const body = sendEvents({ events, fault, errorEvent, keepAlive: dialect.keepAlive, write: framing.write, options })
     return { status: 200, headers: { 'content-type': framing.contentType, 'cache-control': 'no-cache' }, body }
   }
 
   const failInside = (draft: Draft, failure: Failure, isStream: boolean): RefereeResponse => {
-    const { body, events } = dialect.refuseInside(failure, ids.of('req', draft.number), Math.floor(clock.now() / 1000))
+    const id = ids.of('req', draft.number)
+    const { body, events } = dialect.refuseInside?.(failure, id, Math.floor(clock.now() / 1000)) ?? {
+      body: dialect.error(failure, id),
+      events: [errorEventOf(failure, id)],
+    }
     return isStream ? stream(draft, events, undefined) : succeed(draft, failure.body ?? body)
   }
 

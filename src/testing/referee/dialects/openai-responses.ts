@@ -19,7 +19,7 @@ import type {
   VerifyContext,
 } from '../types.ts'
 import { authoriseBearer, describeContent, openAiError, openAiModels } from './openai-chat.ts'
-import { pieces, toolSegment } from './pieces.ts'
+import { pieces, routeBy, toolSegment, withBase } from './pieces.ts'
 
 type Emit = (type: string, fields: Fields) => void
 
@@ -127,9 +127,7 @@ function segmentsOf(body: Fields, memory: ReadonlyMap<string, unknown>): Segment
   inputItems(body).forEach((item, index) =>
     segments.push({ path: `input[${index}]`, section: 'messages', ...describeItem(item) }),
   )
-  return segments.map((segment, index) =>
-    index === 0 ? { ...segment, extraTokens: segment.extraTokens + BASE } : segment,
-  )
+  return withBase(segments, BASE)
 }
 
 function describeItem(item: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
@@ -355,13 +353,12 @@ function compacted(context: RenderContext): Fields {
 /** The Responses API: stateless, or chained through `previous_response_id`. */
 export const openAiResponses: Dialect = {
   wire: 'openai-responses',
-  route(method, path) {
-    const [route = ''] = path.split('?')
-    if (method === 'POST' && route.endsWith('/responses')) return { kind: 'generate' }
-    if (method === 'POST' && route.endsWith('/responses/compact')) return { kind: 'compact' }
-    if (method === 'POST' && route.endsWith('/responses/input_tokens')) return { kind: 'count' }
-    return method === 'GET' && route.endsWith('/models') ? { kind: 'models' } : undefined
-  },
+  route: routeBy({
+    'POST /responses': 'generate',
+    'POST /responses/compact': 'compact',
+    'POST /responses/input_tokens': 'count',
+    'GET /models': 'models',
+  }),
   check: checkOpenAiResponses,
   read: readResponses,
   authorise: authoriseBearer,
