@@ -203,22 +203,16 @@ function matched<M>(
   const own = new Map<string, Piece<M>[]>()
   const calls = new Map<string, string>()
   for (const piece of pieces) {
-    const key = keyOf(writeMessage(piece.message))
+    const key = JSON.stringify(writeMessage(piece.message))
     own.set(key, [...(own.get(key) ?? []), piece])
     if (piece.message.role === 'assistant') for (const { id, name } of piece.message.calls) calls.set(id, name)
   }
   // From the end: of two messages that are equal the older one is the one that was cut.
   const found = view
     .toReversed()
-    .map((message) => own.get(keyOf(message))?.pop()?.own ?? write(readMessage(message), calls))
+    .map((message) => own.get(JSON.stringify(message))?.pop()?.own ?? write(readMessage(message), calls))
   return found.toReversed().flat()
 }
-
-/** Whatever order the keys of a message have. */
-const keyOf = (message: Fields): string =>
-  JSON.stringify(message, (_, value: unknown) =>
-    isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
-  )
 
 const PLIMSOLL: Argument = {
   name: 'plimsoll',

@@ -1,10 +1,15 @@
+// `createReferee` is one long closure: its steps share the memory, the log and the ids of the provider that it plays.
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
-import { dialects } from './dialects/index.ts'
+import { anthropicMessages } from './dialects/anthropic-messages.ts'
+import { gemini } from './dialects/gemini.ts'
+import { ollamaChat } from './dialects/ollama-chat.ts'
+import { openAiChat } from './dialects/openai-chat.ts'
+import { openAiResponses } from './dialects/openai-responses.ts'
 import { type Draft, draftOf, type Exchange, type PrefixReport, type RefereeSummary, summarise } from './log.ts'
 import { type ChainedPrompt, chainOf, createPromptCache } from './prompt-cache.ts'
 import { createHiddenTokenizer, type HiddenTokenizer, memoise } from './tokenizer.ts'
@@ -21,7 +26,16 @@ import type {
   Route,
   Segment,
   UsageMode,
+  Wire,
 } from './types.ts'
+
+const dialects: Readonly<Record<Wire, Dialect>> = {
+  'anthropic-messages': anthropicMessages,
+  'openai-chat': openAiChat,
+  'openai-responses': openAiResponses,
+  gemini,
+  'ollama-chat': ollamaChat,
+}
 
 /** The connection broke: the body ends in the middle. */
 class ConnectionCut extends Error {
@@ -88,13 +102,12 @@ function splitter(chunkBytes: number | undefined, seed: number): (text: string) 
 }
 
 /** Never answers; ends when the client gives up or the referee closes. */
-function hang(closed: AbortSignal, client?: AbortSignal): Promise<RefereeResponse> {
+function hang(closed: AbortSignal, client: AbortSignal = closed): Promise<RefereeResponse> {
+  const signal = AbortSignal.any([closed, client])
   return new Promise((_resolve, reject) => {
     const giveUp = (): void => reject(new ConnectionCut())
-    for (const signal of [closed, ...(client === undefined ? [] : [client])]) {
-      if (signal.aborted) giveUp()
-      signal.addEventListener('abort', giveUp, { once: true })
-    }
+    if (signal.aborted) giveUp()
+    signal.addEventListener('abort', giveUp, { once: true })
   })
 }
 
