@@ -104,7 +104,6 @@ function renderOne(inspection: Inspection, width: number, paint: Painter): reado
     ...section('Load per call', growth(inspection, width, paint), width, paint),
     ...section('Largest items', biggest(inspection, width), width, paint),
     ...section('Read again', readAgain(inspection, width), width, paint),
-    ...section('The same result again', duplicates(inspection, width), width, paint),
     ...section('Problems', problems(inspection, width, paint), width, paint),
   ]
 }
@@ -177,23 +176,10 @@ function biggest({ biggest: items }: Inspection, width: number): readonly string
   })
 }
 
-function readAgain({ repeats }: Inspection, width: number): readonly string[] {
-  const rows = repeats.readAgain.map(({ path, reads, tokens, sentTokens }) => {
+function readAgain({ readAgain: files }: Inspection, width: number): readonly string[] {
+  return files.map(({ path, reads, tokens, sentTokens }) => {
     const figures = `${padStart(`${reads} ×`, 6)}${padStart(short(tokens), 8)}${width < NARROW ? '' : padStart(short(sentTokens), 8)}`
     return `${figures}  ${fitEnd(plainText(path), width - figures.length - 2)}`
-  })
-  const share = repeats.repeatedLineShare
-  if (share >= 0.01)
-    rows.push(...wrap(`${percent(share, 1)} of the lines in results had stood in an earlier result.`, width))
-  return rows
-}
-
-function duplicates({ repeats }: Inspection, width: number): readonly string[] {
-  return repeats.duplicates.map(({ tool, target, copies, tokens, sentTokens }) => {
-    const figures = `${padStart(`${copies} ×`, 6)}${padStart(short(tokens), 8)}${width < NARROW ? '' : padStart(short(sentTokens), 8)}`
-    const name = plainText(tool ?? 'unknown tool')
-    const room = width - figures.length - 2
-    return `${figures}  ${fitWidth(`${name} ${fitEnd(plainText(target ?? ''), Math.max(8, room - displayWidth(name) - 1))}`, room)}`
   })
 }
 

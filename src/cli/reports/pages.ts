@@ -42,7 +42,7 @@ function overviewSection(inspections: readonly Inspection[]): ReportSection {
 }
 
 function inspectSection(inspection: Inspection): ReportSection {
-  const { calls, growth, window, sentTokens, usage, costUsd, repeats } = inspection
+  const { calls, growth, window, sentTokens, usage, costUsd, readAgain } = inspection
   return {
     title: titleOf(inspection),
     about: summaryOf(inspection),
@@ -80,20 +80,7 @@ function inspectSection(inspection: Inspection): ReportSection {
       table(
         'Read again',
         ['reads', 'repeated tokens', 'sent tokens', 'file'],
-        repeats.readAgain.map(({ path, reads, tokens, sentTokens: sent }) => [reads, tokens, sent, plainText(path)]),
-        repeats.repeatedLineShare >= 0.01
-          ? `${percent(repeats.repeatedLineShare, 1)} of the lines in results had stood in an earlier result.`
-          : undefined,
-      ),
-      table(
-        'The same result again',
-        ['copies', 'repeated tokens', 'sent tokens', 'result'],
-        repeats.duplicates.map(({ tool = 'unknown tool', target = '', copies, tokens, sentTokens: sent }) => [
-          copies,
-          tokens,
-          sent,
-          plainText(`${tool} ${target}`.trim()),
-        ]),
+        readAgain.map(({ path, reads, tokens, sentTokens: sent }) => [reads, tokens, sent, plainText(path)]),
       ),
       inspection.problems.length > 0 && {
         kind: 'problems',
@@ -306,8 +293,7 @@ const table = (
   title: string,
   heads: readonly string[],
   rows: readonly (readonly (string | number)[])[],
-  note?: string,
-): ReportPart | false => (rows.length > 0 || note !== undefined) && { kind: 'table', title, heads, rows, note }
+): ReportPart | false => rows.length > 0 && { kind: 'table', title, heads, rows }
 
 /** A part without anything to show is left out. */
 const shown = (parts: readonly (ReportPart | false)[]): readonly ReportPart[] => parts.filter((part) => part !== false)

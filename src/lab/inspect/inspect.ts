@@ -13,7 +13,7 @@ import {
   piecesOf,
   type Piece,
 } from './measures.ts'
-import { repeatsOf, type Repeats } from './repeats.ts'
+import { readAgainOf, type ReadAgain } from './read-again.ts'
 
 export interface BigItem {
   readonly kind: string
@@ -40,7 +40,7 @@ export interface Inspection {
   readonly sentTokens: number
   readonly slices: readonly Slice[]
   readonly biggest: readonly BigItem[]
-  readonly repeats: Repeats
+  readonly readAgain: readonly ReadAgain[]
   readonly growth: Growth
   /** What each prompt was made of. */
   readonly composition: readonly CompositionLayer[]
@@ -61,7 +61,6 @@ export function inspect(source: InspectSource, options: InspectOptions): Inspect
   const pieces = piecesOf(source, options)
   const growth = growthOf(source, pieces, options)
   const slices = slicesOf(source, pieces, growth.unrecorded, options)
-  const repeats = repeatsOf(pieces)
   const usages = source.calls.flatMap(({ usage }) => (usage === undefined ? [] : [usage]))
   const { file, format, name, model, problems } = source
   return {
@@ -76,11 +75,7 @@ export function inspect(source: InspectSource, options: InspectOptions): Inspect
     sentTokens: slices.reduce((sum, slice) => sum + slice.sentTokens, 0),
     slices,
     biggest: biggestOf(pieces, top),
-    repeats: {
-      ...repeats,
-      duplicates: repeats.duplicates.slice(0, top),
-      readAgain: repeats.readAgain.slice(0, top),
-    },
+    readAgain: readAgainOf(pieces).slice(0, top),
     growth,
     composition: compositionOf(source, pieces, growth.points, options),
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
