@@ -139,5 +139,5 @@ function Rows({ of: { title, heads, rows } }: { of: Of<'table'> }) {
       return typeof value === 'number' ? tokens(value) : value
     },
   }))
-  return <>{rows.length > 0 && <Table label={title} rows={rows} columns={columns} keyOf={(row) => row.join('\n')} />}</>
+  return <Table label={title} rows={rows} columns={columns} keyOf={(row) => row.join('\n')} />
 }

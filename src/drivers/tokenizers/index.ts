@@ -1,1 +1,1 @@
-export { createTokenizers, type Tokenizers } from './tokenizers.ts'
+export { createTokenizers } from './tokenizers.ts'
