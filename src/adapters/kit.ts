@@ -1,5 +1,5 @@
 import type { LearnedLimit } from '../core/target.ts'
-import { isRecord, numberOf, stringOf, type Fields } from '../core/values.ts'
+import { isRecord, numberOf, recordOf, stringOf, textOf, type Fields } from '../core/values.ts'
 import { lessonOf, type SizeRefusal, within } from '../engine/learning/learned-limits.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import { classifyProviderError } from '../formats/registry.ts'
@@ -122,7 +122,7 @@ export function managedTurns<M>(
     return {
       ...close,
       messages: matched(pieces, view.messages.slice(hasHead ? 1 : 0), write),
-      system: first === undefined ? undefined : textOf(readMessage(first)),
+      system: first === undefined ? undefined : wordsOf(readMessage(first)),
       maxOutputTokens: view.maxOutputTokens,
       forbidsTools: view.forbidsTools,
     }
@@ -190,7 +190,7 @@ export async function openTurn(
   }
 }
 
-const textOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
+const wordsOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
 
 /** Names of calls by id: a result that is written anew has to say whose it is. */
 export type KnownCalls = ReadonlyMap<string, string>
@@ -259,6 +259,10 @@ export function checkAdapter(
 }
 
 type Shapes = Readonly<Record<string, Schema>>
+
+/** A tool as it is counted; none without a name. */
+export const declaredTool = (name: unknown, description: unknown, parameters: unknown): NewTool[] =>
+  typeof name === 'string' ? [{ name, description: textOf(description), parameters: recordOf(parameters) ?? {} }] : []
 
 /** A tool's output as a model reads it: text as it is, anything else as JSON. */
 export const outputText = (output: unknown): string =>

@@ -19,6 +19,7 @@ import { wordsOf } from './ai-sdk-prompt.ts'
 import {
   AGENT_OPTIONS,
   checkAdapter,
+  declaredTool,
   managedTurns,
   shortened,
   type AgentOptions,
@@ -114,12 +115,8 @@ function settingsOf(model: unknown): { readonly model: string; readonly maxOutpu
 }
 
 function toolOf(one: unknown): NewTool[] {
-  const fields = recordOf(one)
-  const name = stringOf(fields?.['name'])
-  if (fields === undefined || name === undefined) return []
-  const { schema } = fields
-  const parameters = isRecord(schema) ? (recordOf(toJsonSchema(schema)) ?? {}) : {}
-  return [{ name, description: stringOf(fields['description']) ?? '', parameters }]
+  const { name, description, schema } = recordOf(one) ?? {}
+  return declaredTool(name, description, isRecord(schema) ? toJsonSchema(schema) : undefined)
 }
 
 const pieceOf = (message: BaseMessage): Piece<BaseMessage> => ({ message: readMessage(message), own: [message] })

@@ -16,6 +16,7 @@ import {
   type Piece,
   type TurnOptions,
   checkAdapter,
+  declaredTool,
   part,
   shortened,
   type HistoryOptions,
@@ -127,12 +128,12 @@ function callOf(model: string, request: ModelRequest): FrameworkCall<AgentInputI
   }
 }
 
-function toolOf(tool: Fields): NewTool[] {
-  const name = stringOf(tool['name']) ?? stringOf(tool['toolName'])
-  if (name === undefined) return []
-  const description = stringOf(tool['description']) ?? stringOf(tool['toolDescription']) ?? ''
-  return [{ name, description, parameters: recordOf(tool['parameters'] ?? tool['inputJsonSchema']) ?? {} }]
-}
+const toolOf = (tool: Fields): NewTool[] =>
+  declaredTool(
+    tool['name'] ?? tool['toolName'],
+    tool['description'] ?? tool['toolDescription'],
+    tool['parameters'] ?? tool['inputJsonSchema'],
+  )
 
 function withTurn(request: ModelRequest, turn: ManagedTurn<AgentInputItem>): ModelRequest {
   const { messages, system, maxOutputTokens, forbidsTools } = turn

@@ -1,11 +1,19 @@
 import { numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
 import { usageIn } from '../core/usage.ts'
-import type { NewTool } from '../core/conversation.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { wordsOf } from './ai-sdk-prompt.ts'
-import { AGENT_OPTIONS, checkAdapter, managedTurns, part, shortened, type AgentOptions, type Piece } from './kit.ts'
+import {
+  AGENT_OPTIONS,
+  checkAdapter,
+  declaredTool,
+  managedTurns,
+  part,
+  shortened,
+  type AgentOptions,
+  type Piece,
+} from './kit.ts'
 
 /** The parts of `@strands-agents/sdk` that the plugin is made of. */
 export interface StrandsParts<M, B, R, T> {
@@ -101,7 +109,9 @@ export function plimsollPlugin<M, B, R extends B, T>(
         const call = {
           model: id,
           pieces: piecesOf(context.messages),
-          tools: recordsIn(context.toolSpecs).flatMap(toolOf),
+          tools: recordsIn(context.toolSpecs).flatMap((spec) =>
+            declaredTool(spec['name'], spec['description'], spec['inputSchema']),
+          ),
           system: systemOf(context.systemPrompt),
           maxOutputTokens: numberOf(maxTokens),
         }
@@ -149,12 +159,6 @@ const systemOf = (prompt: unknown): string | undefined => {
   if (typeof prompt === 'string') return prompt
   const texts = recordsIn(prompt).flatMap((block) => stringOf(block['text']) ?? [])
   return texts.length === 0 ? undefined : texts.join('\n')
-}
-
-const toolOf = (spec: Fields): NewTool[] => {
-  const name = stringOf(spec['name'])
-  if (name === undefined) return []
-  return [{ name, description: stringOf(spec['description']) ?? '', parameters: recordOf(spec['inputSchema']) ?? {} }]
 }
 
 /** Results stand in a message of the user: each is a piece, and so is the rest of the message. */
