@@ -5,11 +5,7 @@ import { type Fields, isRecord } from '../../core/values.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
-import { anthropicMessages } from './dialects/anthropic-messages.ts'
-import { gemini } from './dialects/gemini.ts'
-import { ollamaChat } from './dialects/ollama-chat.ts'
-import { openAiChat } from './dialects/openai-chat.ts'
-import { openAiResponses } from './dialects/openai-responses.ts'
+import { dialects } from './dialects/index.ts'
 import { type Draft, draftOf, type Exchange, type PrefixReport, type RefereeSummary, summarise } from './log.ts'
 import { type ChainedPrompt, chainOf, createPromptCache } from './prompt-cache.ts'
 import { createHiddenTokenizer, type HiddenTokenizer, memoise } from './tokenizer.ts'
@@ -26,16 +22,7 @@ import type {
   Route,
   Segment,
   UsageMode,
-  Wire,
 } from './types.ts'
-
-const dialects: Readonly<Record<Wire, Dialect>> = {
-  'anthropic-messages': anthropicMessages,
-  'openai-chat': openAiChat,
-  'openai-responses': openAiResponses,
-  gemini,
-  'ollama-chat': ollamaChat,
-}
 
 /** The connection broke: the body ends in the middle. */
 class ConnectionCut extends Error {
