@@ -19,6 +19,7 @@ import { createMeter } from '../src/meter/index.ts'
 import { knownModels } from '../src/cli/catalogue.ts'
 import { type ReplayResult, replaySession } from '../src/lab/replay/replay.ts'
 import { measure, sessionOf, type Session } from './baselines.ts'
+import { referenceProvider } from './lib/reference-provider.ts'
 import { writeHandoverTables, type HandoverTable } from './lib/handover-page.ts'
 import { withHead } from './lib/with-head.ts'
 import { firstAndLast, proseAndNewest } from './simple-managers.ts'
@@ -151,7 +152,7 @@ async function runPolicy(
     window,
     policy,
     model: values.model,
-    ...provider,
+    provider: await referenceProvider(provider.reference, provider.reportsUsage),
     onCompaction({ before, after, inserted, call }) {
       const task = before.find(({ kind }) => kind === 'user')
       compactions++

@@ -43,7 +43,7 @@ export function withHead(recording: Recording, tokens: number): Recording {
   }
   return {
     ...recording,
-    calls: recording.calls.map((call) => ({ ...call, body: () => dressed(call.body(), call.wire) })),
+    calls: recording.calls.map((call) => ({ ...call, body: () => dressed(call.body(), recording.wire) })),
   }
 }
 

@@ -2,7 +2,7 @@ import { recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
 import type { NewTool } from '../core/conversation.ts'
 import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
-import { type KnownCalls, type Piece, outputText } from './kit.ts'
+import { declaredTool, type KnownCalls, type Piece, outputText } from './kit.ts'
 
 /** A message of the prompt that the AI SDK gives a language model; versions differ in parts that are not read here. */
 export interface PromptMessage {
@@ -133,15 +133,7 @@ export function joined(messages: readonly PromptMessage[]): PromptMessage[] {
 /** Function tools; what the provider runs itself is not declared by a schema. */
 export const declaredTools = (tools: readonly unknown[] | undefined): NewTool[] =>
   recordsIn(tools).flatMap((tool) =>
-    tool['type'] === 'function'
-      ? [
-          {
-            name: stringOf(tool['name']) ?? '',
-            description: stringOf(tool['description']) ?? '',
-            parameters: recordOf(tool['inputSchema']) ?? {},
-          },
-        ]
-      : [],
+    tool['type'] === 'function' ? declaredTool(tool['name'], tool['description'], tool['inputSchema']) : [],
   )
 
 /** Where a model says what a call used. */

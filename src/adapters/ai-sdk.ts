@@ -1,3 +1,4 @@
+import { usageIn } from '../core/usage.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { declaredTools, joined, piecesOf, USAGE, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
 import type { Argument } from '../settings/check.ts'
@@ -6,7 +7,6 @@ import {
   checkAdapter,
   managedTurns,
   shortened,
-  usageIn,
   type HistoryOptions,
   type ManagedTurn,
   type TurnOptions,

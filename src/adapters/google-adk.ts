@@ -1,4 +1,5 @@
 import { listOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import { checkArguments } from '../settings/check.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, ReaderTools, Session } from '../index.ts'
@@ -9,7 +10,6 @@ import {
   outputText,
   part,
   shortened,
-  usageIn,
   type AgentOptions,
   type OpenTurn,
 } from './kit.ts'

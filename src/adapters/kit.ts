@@ -1,5 +1,5 @@
-import type { LearnedLimit, Target } from '../core/target.ts'
-import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
+import type { LearnedLimit } from '../core/target.ts'
+import { isRecord, numberOf, recordOf, stringOf, textOf, type Fields } from '../core/values.ts'
 import { lessonOf, type SizeRefusal, within } from '../engine/learning/learned-limits.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import { classifyProviderError } from '../formats/registry.ts'
@@ -18,35 +18,13 @@ import {
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { code, driver, group, on, text, tokens, type Schema } from '../settings/values.ts'
 
-/** What refusals taught one session: each learns for itself, another one may be another owner's. */
-interface SizeRefusals {
-  /** Where the next call goes, no larger than what fits since the last refusal. */
-  targetOf(model: string): Target
-  /** Whether an error is a refusal because of the size that a smaller request may not get. If so, `targetOf` is smaller from now on. */
-  learn(turn: Pick<PreparedTurn, 'load' | 'limit' | 'text'>, model: string, error: unknown): boolean
-}
+/** What refusals taught each session, by model: another session may be another owner's. */
+const LEARNED = new WeakMap<object, Map<string, LearnedLimit>>()
 
-const HELD = new WeakMap<object, Map<string, LearnedLimit>>()
-
-function sizeRefusals(session: object, window: number | undefined): SizeRefusals {
-  const held = HELD.get(session) ?? new Map<string, LearnedLimit>()
-  HELD.set(session, held)
-  return {
-    targetOf(model) {
-      const target = { model, window }
-      const limit = held.get(model)
-      return limit === undefined ? target : within(target, limit)
-    },
-    learn({ load, limit, text }, model, error) {
-      const refusal = sizeRefusalIn(error)
-      if (refusal === undefined) return false
-      const sent = { tokens: load.count.high, outputReserve: limit.outputReserve, bytes: Buffer.byteLength(text) }
-      const { retry } = lessonOf(refusal, sent)
-      if (retry === undefined) return false
-      held.set(model, retry)
-      return true
-    },
-  }
+function learnedBy(session: object): Map<string, LearnedLimit> {
+  const known = LEARNED.get(session) ?? new Map<string, LearnedLimit>()
+  LEARNED.set(session, known)
+  return known
 }
 
 /** Errors inside errors that are looked at. */
@@ -144,7 +122,7 @@ export function managedTurns<M>(
     return {
       ...close,
       messages: matched(pieces, view.messages.slice(hasHead ? 1 : 0), write),
-      system: first === undefined ? undefined : textOf(readMessage(first)),
+      system: first === undefined ? undefined : wordsOf(readMessage(first)),
       maxOutputTokens: view.maxOutputTokens,
       forbidsTools: view.forbidsTools,
     }
@@ -174,7 +152,7 @@ export function managedTurns<M>(
 export interface OpenTurn {
   readonly turn: PreparedTurn
   /** The model answered. Without usage nothing is said about it. */
-  answered(usage: Partial<Usage> | undefined): Promise<void>
+  answered(usage: Usage | undefined): Promise<void>
   /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. */
   failed(error?: unknown): Promise<boolean>
 }
@@ -188,8 +166,8 @@ export async function openTurn(
   model: string,
   onHalt?: () => void,
 ): Promise<OpenTurn> {
-  const refusals = sizeRefusals(session, window)
-  const turn = await session.prepare({ format, body, targets: [refusals.targetOf(model)] })
+  const limits = learnedBy(session)
+  const turn = await session.prepare({ format, body, targets: [within({ model, window }, limits.get(model) ?? {})] })
   if (turn.verdict.kind === 'halt') {
     onHalt?.()
     throw new PlimsollError('budget-exceeded', `No model call was made: ${turn.verdict.reason}.`, {
@@ -198,18 +176,21 @@ export async function openTurn(
   }
   return {
     turn,
-    answered: async (usage) =>
-      void (await session.record({ turn: turn.id, usage: usage && { ...NO_USAGE, ...usage } })),
+    answered: async (usage) => void (await session.record({ turn: turn.id, usage })),
     async failed(error) {
       await session.record({ turn: turn.id, refused: true })
-      return refusals.learn(turn, model, error)
+      const refusal = sizeRefusalIn(error)
+      if (refusal === undefined) return false
+      const { load, limit, text } = turn
+      const sent = { tokens: load.count.high, outputReserve: limit.outputReserve, bytes: Buffer.byteLength(text) }
+      const { retry } = lessonOf(refusal, sent)
+      if (retry !== undefined) limits.set(model, retry)
+      return retry !== undefined
     },
   }
 }
 
-const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
-
-const textOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
+const wordsOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
 
 /** Names of calls by id: a result that is written anew has to say whose it is. */
 export type KnownCalls = ReadonlyMap<string, string>
@@ -222,39 +203,15 @@ function matched<M>(
   const own = new Map<string, Piece<M>[]>()
   const calls = new Map<string, string>()
   for (const piece of pieces) {
-    const key = keyOf(writeMessage(piece.message))
+    const key = JSON.stringify(writeMessage(piece.message))
     own.set(key, [...(own.get(key) ?? []), piece])
     if (piece.message.role === 'assistant') for (const { id, name } of piece.message.calls) calls.set(id, name)
   }
   // From the end: of two messages that are equal the older one is the one that was cut.
   const found = view
     .toReversed()
-    .map((message) => own.get(keyOf(message))?.pop()?.own ?? write(readMessage(message), calls))
+    .map((message) => own.get(JSON.stringify(message))?.pop()?.own ?? write(readMessage(message), calls))
   return found.toReversed().flat()
-}
-
-/** Whatever order the keys of a message have. */
-const keyOf = (message: Fields): string =>
-  JSON.stringify(message, (_, value: unknown) =>
-    isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
-  )
-
-/** The ways to the numbers of a framework's usage, such as `input_token_details.cache_read`; several are added up. */
-type UsagePaths = { readonly [K in keyof Usage]?: string | readonly string[] }
-
-/** What a framework says that a call used; nothing where it does not know the prompt. */
-export function usageIn(usage: unknown, paths: UsagePaths): Partial<Usage> | undefined {
-  const at = (path: string): number | undefined =>
-    numberOf(path.split('.').reduce<unknown>((value, key) => recordOf(value)?.[key], usage))
-  const known = Object.entries(paths).map(([kind, given]) => {
-    const found = [given].flat().map(at)
-    return [
-      kind,
-      found[0] === undefined && kind === 'input' ? undefined : found.reduce<number>((sum, one = 0) => sum + one, 0),
-    ]
-  })
-  const numbers = Object.fromEntries(known) as Partial<Usage>
-  return numbers.input === undefined ? undefined : numbers
 }
 
 const PLIMSOLL: Argument = {
@@ -302,6 +259,10 @@ export function checkAdapter(
 }
 
 type Shapes = Readonly<Record<string, Schema>>
+
+/** A tool as it is counted; none without a name. */
+export const declaredTool = (name: unknown, description: unknown, parameters: unknown): NewTool[] =>
+  typeof name === 'string' ? [{ name, description: textOf(description), parameters: recordOf(parameters) ?? {} }] : []
 
 /** A tool's output as a model reads it: text as it is, anything else as JSON. */
 export const outputText = (output: unknown): string =>

@@ -10,104 +10,98 @@ export interface KnownPackage {
   readonly note?: string
 }
 
-const withPlimsoll = (line: string, imports?: string): readonly string[] => [
-  ["import { createPlimsoll } from 'plimsoll'", ...(imports === undefined ? [] : [imports])].join('; '),
-  'const plimsoll = createPlimsoll()',
-  line,
-]
-
-const page = (name: string): string => `docs/adapters/${name}.md`
+interface Connected extends Omit<KnownPackage, 'lines'> {
+  /** What connects it to an instance called `plimsoll`. */
+  readonly line: string
+  readonly imports?: string
+}
 
 /** Frameworks first: who uses one has its SDKs installed as well. */
-export const KNOWN_PACKAGES: readonly KnownPackage[] = [
+const CONNECTED: readonly Connected[] = [
   {
     package: 'ai',
     name: 'Vercel AI SDK',
-    lines: withPlimsoll('const openai = createOpenAI({ fetch: plimsoll.fetch }) // any provider that takes a fetch'),
-    page: page('ai-sdk'),
+    line: 'const openai = createOpenAI({ fetch: plimsoll.fetch }) // any provider that takes a fetch',
+    page: 'docs/adapters/ai-sdk.md',
     note: 'AI Gateway and Bedrock take no fetch; use the middleware that the page below describes.',
   },
   {
     package: 'langchain',
     name: 'LangChain',
-    lines: withPlimsoll(
-      'const agent = createAgent({ model, tools, middleware: [plimsollMiddleware(plimsoll)] })',
-      "import { plimsollMiddleware } from 'plimsoll/adapters/langchain'",
-    ),
-    page: page('langchain'),
+    line: 'const agent = createAgent({ model, tools, middleware: [plimsollMiddleware(plimsoll)] })',
+    imports: "import { plimsollMiddleware } from 'plimsoll/adapters/langchain'",
+    page: 'docs/adapters/langchain.md',
   },
   {
     package: '@openai/agents',
     name: 'OpenAI Agents SDK',
-    lines: withPlimsoll(
-      'const runner = new Runner({ modelProvider: plimsollProvider(plimsoll, new OpenAIProvider(), { session }) })',
-      "import { plimsollProvider } from 'plimsoll/adapters/openai-agents'",
-    ),
-    page: page('openai-agents'),
+    line: 'const runner = new Runner({ modelProvider: plimsollProvider(plimsoll, new OpenAIProvider(), { session }) })',
+    imports: "import { plimsollProvider } from 'plimsoll/adapters/openai-agents'",
+    page: 'docs/adapters/openai-agents.md',
     note: 'session is the one of the run, for instance new MemorySession(). Agents that use only OpenAI models can use plimsoll.fetch instead; see the page below.',
   },
   {
     package: '@mastra/core',
     name: 'Mastra',
-    lines: withPlimsoll(
-      'const agent = new Agent({ id, name, instructions, model, inputProcessors: [plimsollProcessor(plimsoll)] })',
-      "import { plimsollProcessor } from 'plimsoll/adapters/mastra'",
-    ),
-    page: page('mastra'),
+    line: 'const agent = new Agent({ id, name, instructions, model, inputProcessors: [plimsollProcessor(plimsoll)] })',
+    imports: "import { plimsollProcessor } from 'plimsoll/adapters/mastra'",
+    page: 'docs/adapters/mastra.md',
     note: 'Give the memory a large lastMessages: the default of 10 cuts the front of the history at each run.',
   },
   {
     package: '@strands-agents/sdk',
     name: 'Strands',
-    lines: withPlimsoll(
-      'new strands.Agent({ model, conversationManager: new strands.NullConversationManager(), plugins: [plimsollPlugin(plimsoll, strands)] })',
+    line: 'new strands.Agent({ model, conversationManager: new strands.NullConversationManager(), plugins: [plimsollPlugin(plimsoll, strands)] })',
+    imports:
       "import { plimsollPlugin } from 'plimsoll/adapters/strands'; import * as strands from '@strands-agents/sdk'",
-    ),
-    page: page('strands'),
+    page: 'docs/adapters/strands.md',
   },
   {
     package: '@google/adk',
     name: 'Google ADK',
-    lines: withPlimsoll(
-      'const runner = new Runner({ appName, agent, sessionService, plugins: [plimsollPlugin(plimsoll, BasePlugin)] })',
-      "import { plimsollPlugin } from 'plimsoll/adapters/google-adk'",
-    ),
-    page: page('google-adk'),
+    line: 'const runner = new Runner({ appName, agent, sessionService, plugins: [plimsollPlugin(plimsoll, BasePlugin)] })',
+    imports: "import { plimsollPlugin } from 'plimsoll/adapters/google-adk'",
+    page: 'docs/adapters/google-adk.md',
   },
   {
     package: '@earendil-works/pi-coding-agent',
     name: 'pi',
-    lines: withPlimsoll(
-      'export default plimsollExtension(plimsoll)',
-      "import { plimsollExtension } from 'plimsoll/adapters/pi'",
-    ),
-    page: page('pi'),
+    line: 'export default plimsollExtension(plimsoll)',
+    imports: "import { plimsollExtension } from 'plimsoll/adapters/pi'",
+    page: 'docs/adapters/pi.md',
   },
   {
     package: '@opencode-ai/plugin',
     name: 'OpenCode',
-    lines: withPlimsoll(
-      'export const Plimsoll = plimsollPlugin(plimsoll)',
-      "import { plimsollPlugin } from 'plimsoll/adapters/opencode'",
-    ),
-    page: page('opencode'),
+    line: 'export const Plimsoll = plimsollPlugin(plimsoll)',
+    imports: "import { plimsollPlugin } from 'plimsoll/adapters/opencode'",
+    page: 'docs/adapters/opencode.md',
   },
   {
     package: 'openai',
     name: 'OpenAI SDK',
-    lines: withPlimsoll('const client = new OpenAI({ fetch: plimsoll.fetch })'),
+    line: 'const client = new OpenAI({ fetch: plimsoll.fetch })',
     page: 'docs/recipes/sdks.md',
   },
   {
     package: '@anthropic-ai/sdk',
     name: 'Anthropic SDK',
-    lines: withPlimsoll('const client = new Anthropic({ fetch: plimsoll.fetch })'),
+    line: 'const client = new Anthropic({ fetch: plimsoll.fetch })',
     page: 'docs/recipes/sdks.md',
   },
   {
     package: '@google/genai',
     name: 'Google Gen AI SDK',
-    lines: withPlimsoll('const client = new GoogleGenAI({ apiKey, httpOptions: { fetch: plimsoll.fetch } })'),
+    line: 'const client = new GoogleGenAI({ apiKey, httpOptions: { fetch: plimsoll.fetch } })',
     page: 'docs/recipes/sdks.md',
   },
 ]
+
+export const KNOWN_PACKAGES: readonly KnownPackage[] = CONNECTED.map(({ line, imports, ...known }) => ({
+  ...known,
+  lines: [
+    ["import { createPlimsoll } from 'plimsoll'", imports ?? []].flat().join('; '),
+    'const plimsoll = createPlimsoll()',
+    line,
+  ],
+}))

@@ -11,6 +11,7 @@ import { toJsonSchema } from '@langchain/core/utils/json_schema'
 import { createMiddleware } from 'langchain'
 import type { NewTool } from '../core/conversation.ts'
 import { isRecord, numberOf, recordOf, stringOf, type Fields } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import { readUrl } from '../formats/kit/reading.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { Plimsoll, Session } from '../index.ts'
@@ -18,9 +19,9 @@ import { wordsOf } from './ai-sdk-prompt.ts'
 import {
   AGENT_OPTIONS,
   checkAdapter,
+  declaredTool,
   managedTurns,
   shortened,
-  usageIn,
   type AgentOptions,
   type KnownCalls,
   type Piece,
@@ -114,12 +115,8 @@ function settingsOf(model: unknown): { readonly model: string; readonly maxOutpu
 }
 
 function toolOf(one: unknown): NewTool[] {
-  const fields = recordOf(one)
-  const name = stringOf(fields?.['name'])
-  if (fields === undefined || name === undefined) return []
-  const { schema } = fields
-  const parameters = isRecord(schema) ? (recordOf(toJsonSchema(schema)) ?? {}) : {}
-  return [{ name, description: stringOf(fields['description']) ?? '', parameters }]
+  const { name, description, schema } = recordOf(one) ?? {}
+  return declaredTool(name, description, isRecord(schema) ? toJsonSchema(schema) : undefined)
 }
 
 const pieceOf = (message: BaseMessage): Piece<BaseMessage> => ({ message: readMessage(message), own: [message] })

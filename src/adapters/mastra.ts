@@ -1,13 +1,14 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import type { NewTool } from '../core/conversation.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { joined, piecesOf, writePrompt, type PromptMessage } from './ai-sdk-prompt.ts'
 import {
   AGENT_OPTIONS,
   checkAdapter,
+  declaredTool,
   managedTurns,
   shortened,
-  usageIn,
   type AgentOptions,
   type ManagedTurn,
 } from './kit.ts'
@@ -123,13 +124,11 @@ export function plimsollProcessor(
 const threadIn = (context: StepContext['requestContext']): string | undefined =>
   stringOf(recordOf(recordOf(context?.get('MastraMemory' as never))?.['thread'])?.['id'])
 
-function toolsIn(tools: Readonly<Record<string, unknown>>): NewTool[] {
-  return Object.entries(tools).map(([name, tool]) => ({
-    name,
-    description: stringOf(recordOf(tool)?.['description']) ?? '',
-    parameters: schemaOf(recordOf(tool)?.['inputSchema'] ?? recordOf(tool)?.['parameters']),
-  }))
-}
+const toolsIn = (tools: Readonly<Record<string, unknown>>): NewTool[] =>
+  Object.entries(tools).flatMap(([name, tool]) => {
+    const { description, inputSchema, parameters } = recordOf(tool) ?? {}
+    return declaredTool(name, description, schemaOf(inputSchema ?? parameters))
+  })
 
 /** Libraries agree on how a schema is asked for its JSON form; what has none is not counted before the first answer. */
 function schemaOf(schema: unknown): NewTool['parameters'] {

@@ -1,14 +1,7 @@
-import type {
-  AgentInputItem,
-  Model,
-  ModelProvider,
-  ModelRequest,
-  ModelResponse,
-  Session as AgentsSession,
-} from '@openai/agents'
+import type { AgentInputItem, Model, ModelProvider, ModelRequest, Session as AgentsSession } from '@openai/agents'
 import type { NewTool } from '../core/conversation.ts'
-import { parsedJson, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
-import type { Usage } from '../core/usage.ts'
+import { numberOf, parsedJson, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
+import { usageIn, type Usage } from '../core/usage.ts'
 import { readUrl } from '../formats/kit/reading.ts'
 import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
@@ -23,6 +16,7 @@ import {
   type Piece,
   type TurnOptions,
   checkAdapter,
+  declaredTool,
   part,
   shortened,
   type HistoryOptions,
@@ -134,12 +128,12 @@ function callOf(model: string, request: ModelRequest): FrameworkCall<AgentInputI
   }
 }
 
-function toolOf(tool: Fields): NewTool[] {
-  const name = stringOf(tool['name']) ?? stringOf(tool['toolName'])
-  if (name === undefined) return []
-  const description = stringOf(tool['description']) ?? stringOf(tool['toolDescription']) ?? ''
-  return [{ name, description, parameters: recordOf(tool['parameters'] ?? tool['inputJsonSchema']) ?? {} }]
-}
+const toolOf = (tool: Fields): NewTool[] =>
+  declaredTool(
+    tool['name'] ?? tool['toolName'],
+    tool['description'] ?? tool['toolDescription'],
+    tool['parameters'] ?? tool['inputJsonSchema'],
+  )
 
 function withTurn(request: ModelRequest, turn: ManagedTurn<AgentInputItem>): ModelRequest {
   const { messages, system, maxOutputTokens, forbidsTools } = turn
@@ -254,22 +248,18 @@ const inputPart = (part: MirrorPart) =>
     ? { type: 'input_text' as const, text: part }
     : { type: 'input_image' as const, image: part.url ?? `data:${part.mime};base64,${part.data ?? ''}` }
 
-function usageOf(usage: ModelResponse['usage'] | Fields): Partial<Usage> | undefined {
-  const { inputTokens, outputTokens, inputTokensDetails, outputTokensDetails } = usage
-  if (typeof inputTokens !== 'number' || inputTokens === 0) return undefined
-  return {
-    input: inputTokens,
-    output: typeof outputTokens === 'number' ? outputTokens : 0,
-    cacheRead: sumOf(inputTokensDetails, 'cached_tokens'),
-    reasoning: sumOf(outputTokensDetails, 'reasoning_tokens'),
-  }
+/** Some models describe each of several requests apart. */
+function usageOf(usage: object): Usage | undefined {
+  const { inputTokensDetails, outputTokensDetails } = usage as Fields
+  const known = usageIn(usage, { input: 'inputTokens', output: 'outputTokens' })
+  if (known === undefined || known.input === 0) return undefined
+  const cacheRead = sumOf(inputTokensDetails, 'cached_tokens')
+  const reasoning = sumOf(outputTokensDetails, 'reasoning_tokens')
+  return { ...known, cacheRead, reasoning }
 }
 
 const sumOf = (details: unknown, key: string): number =>
-  (Array.isArray(details) ? recordsIn(details) : [recordOf(details) ?? {}]).reduce((sum, one) => {
-    const value = one[key]
-    return sum + (typeof value === 'number' ? value : 0)
-  }, 0)
+  recordsIn([details].flat()).reduce((sum, one) => sum + (numberOf(one[key]) ?? 0), 0)
 
 /** A function tool of the Agents SDK, as far as it is wrapped. */
 interface FunctionTool {

@@ -1,7 +1,8 @@
 import { numberOf, recordOf, recordsIn, stringOf } from '../core/values.ts'
+import { usageIn } from '../core/usage.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, Session } from '../index.ts'
-import { AGENT_OPTIONS, checkAdapter, openTurn, shortened, usageIn, type AgentOptions, type OpenTurn } from './kit.ts'
+import { AGENT_OPTIONS, checkAdapter, openTurn, shortened, type AgentOptions, type OpenTurn } from './kit.ts'
 import type { LangChainReader } from './reader-shapes.ts'
 
 export type PiOptions = AgentOptions

@@ -1,5 +1,5 @@
 import { numberOf, recordOf, recordsIn, stringOf, type Fields } from '../core/values.ts'
-import type { NewTool } from '../core/conversation.ts'
+import { usageIn } from '../core/usage.ts'
 import type { MirrorMessage, MirrorPart } from '../formats/mirror.ts'
 import type { ToolCall } from '../formats/wire/chat.ts'
 import type { Plimsoll, Session } from '../index.ts'
@@ -7,10 +7,10 @@ import { wordsOf } from './ai-sdk-prompt.ts'
 import {
   AGENT_OPTIONS,
   checkAdapter,
+  declaredTool,
   managedTurns,
   part,
   shortened,
-  usageIn,
   type AgentOptions,
   type Piece,
 } from './kit.ts'
@@ -109,7 +109,9 @@ export function plimsollPlugin<M, B, R extends B, T>(
         const call = {
           model: id,
           pieces: piecesOf(context.messages),
-          tools: recordsIn(context.toolSpecs).flatMap(toolOf),
+          tools: recordsIn(context.toolSpecs).flatMap((spec) =>
+            declaredTool(spec['name'], spec['description'], spec['inputSchema']),
+          ),
           system: systemOf(context.systemPrompt),
           maxOutputTokens: numberOf(maxTokens),
         }
@@ -157,12 +159,6 @@ const systemOf = (prompt: unknown): string | undefined => {
   if (typeof prompt === 'string') return prompt
   const texts = recordsIn(prompt).flatMap((block) => stringOf(block['text']) ?? [])
   return texts.length === 0 ? undefined : texts.join('\n')
-}
-
-const toolOf = (spec: Fields): NewTool[] => {
-  const name = stringOf(spec['name'])
-  if (name === undefined) return []
-  return [{ name, description: stringOf(spec['description']) ?? '', parameters: recordOf(spec['inputSchema']) ?? {} }]
 }
 
 /** Results stand in a message of the user: each is a piece, and so is the rest of the message. */

@@ -1,3 +1,5 @@
+import { numberOf, recordOf } from './values.ts'
+
 /** Tokens of one model call, normalised: `input` is every prompt token, cached ones included. */
 export interface Usage {
   readonly input: number
@@ -48,3 +50,22 @@ export function checkedUsage(usage: Partial<Record<keyof Usage, unknown>> | unde
 const amountOf = (value: unknown): number => (isAmount(value) ? value : 0)
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
+
+/** The ways to the numbers of a report of usage, such as `input_token_details.cache_read`; several are added up. */
+type UsagePaths = { readonly [K in keyof Usage]?: string | readonly string[] }
+
+/** What a client or framework says that a call used; nothing where it does not know the prompt. */
+export function usageIn(report: unknown, paths: UsagePaths): Usage | undefined {
+  const numbersAt = (given: string | readonly string[] = []) =>
+    [given].flat().map((path) => numberOf(path.split('.').reduce((value, key) => recordOf(value)?.[key], report)))
+  const sum = (given?: string | readonly string[]) =>
+    numbersAt(given).reduce<number>((total, number = 0) => total + number, 0)
+  if (numbersAt(paths.input)[0] === undefined) return undefined
+  return {
+    input: sum(paths.input),
+    cacheRead: sum(paths.cacheRead),
+    cacheWrite: sum(paths.cacheWrite),
+    output: sum(paths.output),
+    reasoning: sum(paths.reasoning),
+  }
+}

@@ -294,7 +294,6 @@ export interface ReportTable {
   readonly kind: 'table'
   readonly heads: readonly string[]
   readonly rows: readonly (readonly (string | number)[])[]
-  readonly note?: string
 }
 
 export interface ReportText {

@@ -4,6 +4,7 @@ import { type ErrorCode, isPlimsollError } from '../core/errors.ts'
 import { handleOf, isHandle } from '../core/handles.ts'
 import type { ArtifactStore } from '../ports/artifact-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import { manualClock } from './session-store/records.ts'
 
 export interface ArtifactStoreSetup {
   /** Stores made with the same space see the same data, as two processes would; another space starts empty. */
@@ -22,9 +23,7 @@ export interface ArtifactStoreCase {
 
 type Body = (store: ArtifactStore, clock: TestClock, again: () => Promise<ArtifactStore>) => Promise<void>
 
-interface TestClock extends Clock {
-  advance(ms: number): void
-}
+type TestClock = ReturnType<typeof manualClock>
 
 const SECOND = 1000
 const QUOTA_BYTES = 1000
@@ -35,11 +34,9 @@ function caseOf(name: string, body: Body, quotaBytes?: number): ArtifactStoreCas
   return {
     name,
     async run(makeStore) {
-      let now = Date.UTC(2026, 0, 2, 3, 4, 5)
-      const clock: TestClock = { now: () => now, advance: (ms) => void (now += ms) }
+      const clock = manualClock(Date.UTC(2026, 0, 2, 3, 4, 5))
       const space = `artifact-suite-${process.pid}-${spaces++}`
-      const open = async (): Promise<ArtifactStore> =>
-        makeStore(quotaBytes === undefined ? { space, clock } : { space, clock, quotaBytes })
+      const open = async (): Promise<ArtifactStore> => makeStore({ space, clock, quotaBytes })
       const store = await open()
       try {
         await body(store, clock, open)

@@ -111,7 +111,7 @@ function factsOf({ heading, sections }: Report): string[] {
     said,
     ...figures.flat(),
     ...parts.flatMap((part): string[] => {
-      if (part.kind === 'table') return [...part.heads, ...part.rows.flat().map(read), part.note ?? '']
+      if (part.kind === 'table') return [...part.heads, ...part.rows.flat().map(read)]
       if (part.kind === 'bars') return part.rows.flatMap(({ name, label }) => [name, label])
       if (part.kind === 'texts') return part.texts.flatMap(({ title: head, about: why, text }) => [head, why, text])
       if (part.kind === 'figures') return part.figures.flat()

@@ -42,11 +42,11 @@ describe('recorded sessions', () => {
       let bodies = 0
       for (const name of readdirSync(sharedFolder(`transcripts/${folder}`)).filter(isTranscript)) {
         const { recordings } = await loadFile(join(sharedFolder(`transcripts/${folder}`), name))
-        for (const { calls } of recordings) {
-          for (const call of calls) keepsTheLaw(call.wire, call.body())
+        for (const { calls, wire } of recordings) {
+          for (const call of calls) keepsTheLaw(wire, call.body())
           bodies += calls.length
           const last = calls.at(-1)
-          if (last !== undefined) survivesEdits(last.wire, last.body())
+          if (last !== undefined) survivesEdits(wire, last.body())
         }
       }
       console.info(`${folder}: ${bodies} bodies`)

@@ -46,24 +46,11 @@ describe('inspect', () => {
   })
 
   it('counts as read again only what a newer read shows again, though its line numbers moved', () => {
-    const [again] = inspection.repeats.readAgain
+    const [again] = inspection.readAgain
     const first = SAMPLE.messages[2]?.parts[0]?.text.length ?? 0
     expect(again).toMatchObject({ path: '/a/b.ts', reads: 2, tokens: Math.round(first / 2) })
     // The newer read was sent in one call; in that one the older copy was worth nothing.
     expect(again?.sentTokens).toBe(Math.round(first / 2))
-  })
-
-  it('finds results with the same bytes', () => {
-    expect(inspection.repeats.duplicates).toEqual([
-      { tool: 'Bash', target: 'npm test', copies: 2, tokens: 400, sentTokens: 400, lines: [5, 7] },
-    ])
-  })
-
-  it('says what previews of large results would have kept out', () => {
-    expect(inspection.savings).toEqual([])
-    const { savings } = inspect(SAMPLE, { countText: byCharacter, largeTokens: 399, previewTokens: 100 })
-    expect(savings).toMatchObject([{ step: 'shorten-large-results' }])
-    expect(savings[0]!.sentTokens).toBeGreaterThan(2 * 300)
   })
 
   it('adds up reported usage and says how many calls have none', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import { loadTranscript } from '../../src/lab/transcripts/load.ts'
+import type { RecordedCall } from '../../src/lab/transcripts/recording.ts'
 import { fixtureText, loadFixture, onlyRecording } from './fixtures.ts'
 import { brokenInvariants } from './invariants.ts'
 
@@ -39,6 +40,8 @@ describe('transcript formats', () => {
   })
 })
 
+const callsIn = ({ response }: RecordedCall) => response.parts.filter(({ kind }) => kind === 'call')
+
 const line = (value: object) => JSON.stringify({ isSidechain: false, ...value })
 const user = (uuid: string, parentUuid: string | null, content: string) =>
   line({ type: 'user', uuid, parentUuid, message: { role: 'user', content } })
@@ -76,10 +79,10 @@ describe('claude-code', () => {
   it('puts the results of parallel calls into one message, though they were written between the calls', () => {
     const merged = onlyRecording(loadFixture('claude-code.jsonl'))
     const written = onlyRecording(loadFixture('claude-code.jsonl', { parallel: 'as-written' }))
-    const parallel = merged.calls.filter((call) => call.response.calls.length > 1)
+    const parallel = merged.calls.filter((call) => callsIn(call).length > 1)
     expect(parallel.length).toBeGreaterThan(0)
     expect(written.calls.length).toBeGreaterThan(merged.calls.length)
-    expect(written.calls.every((call) => call.response.calls.length <= 1)).toBe(true)
+    expect(written.calls.every((call) => callsIn(call).length <= 1)).toBe(true)
   })
 
   it('starts again from the summary after a compaction, unless everything is resent', () => {
@@ -99,7 +102,7 @@ describe('claude-code', () => {
   it('leaves thinking out of the requests and not out of the answers when told so', () => {
     const recording = onlyRecording(loadFixture('claude-code.jsonl', { thinking: 'drop' }))
     expect(recording.messages.some((message) => message.json().includes('"thinking"'))).toBe(false)
-    expect(recording.calls.some((call) => call.response.reasoning !== '')).toBe(true)
+    expect(recording.calls.some((call) => call.response.parts.some(({ kind }) => kind === 'reasoning'))).toBe(true)
   })
 
   it('reads two objects on one line and says so', () => {
@@ -192,7 +195,7 @@ describe('gemini-cli', () => {
   it('replaces a message that is written again, and takes back what was rewound', () => {
     const { calls, messages } = onlyRecording(loadFixture('gemini-cli.jsonl'))
     expect(calls).toHaveLength(3)
-    expect(calls[0]?.response.calls.map((call) => call.toolName)).toEqual(['read_file'])
+    expect(callsIn(calls[0]!).map((call) => call.toolName)).toEqual(['read_file'])
     expect(messages.some((message) => message.json().includes('Change it to 80'))).toBe(false)
     expect(calls[0]?.usage).toEqual({ input: 1200, cacheRead: 1000, cacheWrite: 0, output: 50, reasoning: 30 })
   })

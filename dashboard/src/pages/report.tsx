@@ -130,7 +130,7 @@ function Bars({ rows }: { rows: Of<'bars'>['rows'] }) {
   )
 }
 
-function Rows({ of: { title, heads, rows, note } }: { of: Of<'table'> }) {
+function Rows({ of: { title, heads, rows } }: { of: Of<'table'> }) {
   const columns = heads.map((name, column) => ({
     name,
     isNumber: typeof rows[0]?.[column] === 'number',
@@ -139,10 +139,5 @@ function Rows({ of: { title, heads, rows, note } }: { of: Of<'table'> }) {
       return typeof value === 'number' ? tokens(value) : value
     },
   }))
-  return (
-    <>
-      {rows.length > 0 && <Table label={title} rows={rows} columns={columns} keyOf={(row) => row.join('\n')} />}
-      {note !== undefined && <p class="dim">{note}</p>}
-    </>
-  )
+  return <Table label={title} rows={rows} columns={columns} keyOf={(row) => row.join('\n')} />
 }

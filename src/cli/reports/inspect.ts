@@ -1,7 +1,6 @@
 import type { PriceModel } from '../../core/price.ts'
 import { type BigItem, inspect, type Inspection, overviewOf } from '../../lab/inspect/inspect.ts'
 import type { InspectOptions, InspectSource, Slice } from '../../lab/inspect/measures.ts'
-import type { Saving, SavingOptions } from '../../lab/inspect/repeats.ts'
 import {
   bar,
   columnChart,
@@ -20,7 +19,7 @@ import {
 } from '../kit/figures.ts'
 import { type Painter, painterOf } from '../kit/output.ts'
 
-export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'>, SavingOptions {
+export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'> {
   /** Counts as the recording's model does. */
   readonly countText: (text: string, model: string | undefined) => number
   /** One window for all, or by model. */
@@ -91,7 +90,6 @@ function renderOverview(inspections: readonly Inspection[], width: number, paint
       width,
       paint,
     ),
-    ...section('What would be saved', savings(overview, width), width, paint),
   ]
 }
 
@@ -106,8 +104,6 @@ function renderOne(inspection: Inspection, width: number, paint: Painter): reado
     ...section('Load per call', growth(inspection, width, paint), width, paint),
     ...section('Largest items', biggest(inspection, width), width, paint),
     ...section('Read again', readAgain(inspection, width), width, paint),
-    ...section('The same result again', duplicates(inspection, width), width, paint),
-    ...section('What would be saved', savings(inspection, width), width, paint),
     ...section('Problems', problems(inspection, width, paint), width, paint),
   ]
 }
@@ -180,31 +176,10 @@ function biggest({ biggest: items }: Inspection, width: number): readonly string
   })
 }
 
-function readAgain({ repeats }: Inspection, width: number): readonly string[] {
-  const rows = repeats.readAgain.map(({ path, reads, tokens, sentTokens }) => {
+function readAgain({ readAgain: files }: Inspection, width: number): readonly string[] {
+  return files.map(({ path, reads, tokens, sentTokens }) => {
     const figures = `${padStart(`${reads} ×`, 6)}${padStart(short(tokens), 8)}${width < NARROW ? '' : padStart(short(sentTokens), 8)}`
     return `${figures}  ${fitEnd(plainText(path), width - figures.length - 2)}`
-  })
-  const share = repeats.repeatedLineShare
-  if (share >= 0.01)
-    rows.push(...wrap(`${percent(share, 1)} of the lines in results had stood in an earlier result.`, width))
-  return rows
-}
-
-function duplicates({ repeats }: Inspection, width: number): readonly string[] {
-  return repeats.duplicates.map(({ tool, target, copies, tokens, sentTokens }) => {
-    const figures = `${padStart(`${copies} ×`, 6)}${padStart(short(tokens), 8)}${width < NARROW ? '' : padStart(short(sentTokens), 8)}`
-    const name = plainText(tool ?? 'unknown tool')
-    const room = width - figures.length - 2
-    return `${figures}  ${fitWidth(`${name} ${fitEnd(plainText(target ?? ''), Math.max(8, room - displayWidth(name) - 1))}`, room)}`
-  })
-}
-
-function savings(inspection: Pick<Inspection, 'savings' | 'sentTokens'>, width: number): readonly string[] {
-  return inspection.savings.map((saving) => {
-    const figures = `${padStart(short(saving.sentTokens), 8)}${padStart(percent(saving.sentTokens, inspection.sentTokens), 6)}`
-    const text = `${savingName(saving)} (${grouped(saving.items)})`
-    return `${figures}  ${fitWidth(text, width - figures.length - 2)}`
   })
 }
 
@@ -238,12 +213,6 @@ export function itemName(item: BigItem): { readonly what: string; readonly targe
   const what = item.tool ?? KINDS[item.kind] ?? item.kind
   return { what: plainText(item.kind === 'call' ? `call of ${what}` : what), target: plainText(item.target ?? '') }
 }
-
-const STEPS: Readonly<Record<Saving['step'], string>> = {
-  'shorten-large-results': 'show large results as a preview with a handle',
-}
-
-export const savingName = (saving: Saving): string => STEPS[saving.step]
 
 export function titleOf(inspection: Inspection): string {
   const parts = [inspection.file, ...(inspection.name === undefined ? [] : [inspection.name])]

@@ -5,7 +5,7 @@ import { type Parted, stackedParts } from '../../dashboard/stacked-parts.ts'
 import { type Inspection, overviewOf } from '../../lab/inspect/inspect.ts'
 import type { ReplayedSession } from '../../lab/replay/replay.ts'
 import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
-import { itemName, peakOf, savingName, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './inspect.ts'
+import { itemName, peakOf, shownSlices, sliceName, summaryOf, titleOf, usageOf } from './inspect.ts'
 import { share100 } from './replay.ts'
 
 /** What `inspect --html` shows. */
@@ -37,13 +37,12 @@ function overviewSection(inspections: readonly Inspection[]): ReportSection {
           titleOf(each),
         ]),
       ),
-      savings(overview),
     ]),
   }
 }
 
 function inspectSection(inspection: Inspection): ReportSection {
-  const { calls, growth, window, sentTokens, usage, costUsd, repeats } = inspection
+  const { calls, growth, window, sentTokens, usage, costUsd, readAgain } = inspection
   return {
     title: titleOf(inspection),
     about: summaryOf(inspection),
@@ -81,22 +80,8 @@ function inspectSection(inspection: Inspection): ReportSection {
       table(
         'Read again',
         ['reads', 'repeated tokens', 'sent tokens', 'file'],
-        repeats.readAgain.map(({ path, reads, tokens, sentTokens: sent }) => [reads, tokens, sent, plainText(path)]),
-        repeats.repeatedLineShare >= 0.01
-          ? `${percent(repeats.repeatedLineShare, 1)} of the lines in results had stood in an earlier result.`
-          : undefined,
+        readAgain.map(({ path, reads, tokens, sentTokens: sent }) => [reads, tokens, sent, plainText(path)]),
       ),
-      table(
-        'The same result again',
-        ['copies', 'repeated tokens', 'sent tokens', 'result'],
-        repeats.duplicates.map(({ tool = 'unknown tool', target = '', copies, tokens, sentTokens: sent }) => [
-          copies,
-          tokens,
-          sent,
-          plainText(`${tool} ${target}`.trim()),
-        ]),
-      ),
-      savings(inspection),
       inspection.problems.length > 0 && {
         kind: 'problems',
         title: 'Problems',
@@ -124,18 +109,6 @@ function slices(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): ReportPa
       })),
   }
 }
-
-const savings = (inspection: Pick<Inspection, 'savings' | 'sentTokens'>): ReportPart | false =>
-  table(
-    'What would be saved',
-    ['tokens not sent', 'share', 'items', 'how'],
-    inspection.savings.map((saving) => [
-      saving.sentTokens,
-      percent(saving.sentTokens, inspection.sentTokens),
-      saving.items,
-      savingName(saving),
-    ]),
-  )
 
 /** What `replay --html` shows: the chart, what each compaction did and put in, and what it cost. */
 export function replayPage(sessions: readonly ReplayedSession[]): Report {
@@ -320,8 +293,7 @@ const table = (
   title: string,
   heads: readonly string[],
   rows: readonly (readonly (string | number)[])[],
-  note?: string,
-): ReportPart | false => (rows.length > 0 || note !== undefined) && { kind: 'table', title, heads, rows, note }
+): ReportPart | false => rows.length > 0 && { kind: 'table', title, heads, rows }
 
 /** A part without anything to show is left out. */
 const shown = (parts: readonly (ReportPart | false)[]): readonly ReportPart[] => parts.filter((part) => part !== false)

@@ -13,7 +13,7 @@ import {
   piecesOf,
   type Piece,
 } from './measures.ts'
-import { repeatsOf, type Repeats, savingsOf, type Saving, type SavingOptions } from './repeats.ts'
+import { readAgainOf, type ReadAgain } from './read-again.ts'
 
 export interface BigItem {
   readonly kind: string
@@ -40,11 +40,10 @@ export interface Inspection {
   readonly sentTokens: number
   readonly slices: readonly Slice[]
   readonly biggest: readonly BigItem[]
-  readonly repeats: Repeats
+  readonly readAgain: readonly ReadAgain[]
   readonly growth: Growth
   /** What each prompt was made of. */
   readonly composition: readonly CompositionLayer[]
-  readonly savings: readonly Saving[]
   /** As the provider reported it, over all calls that say so. */
   readonly usage?: Usage
   /** List price of what was reported; without the output where that is too small. */
@@ -57,12 +56,11 @@ export interface Inspection {
 }
 
 /** Reads a recording once; linear in its text. */
-export function inspect(source: InspectSource, options: InspectOptions & SavingOptions): Inspection {
+export function inspect(source: InspectSource, options: InspectOptions): Inspection {
   const { top = 10 } = options
   const pieces = piecesOf(source, options)
   const growth = growthOf(source, pieces, options)
   const slices = slicesOf(source, pieces, growth.unrecorded, options)
-  const repeats = repeatsOf(pieces)
   const usages = source.calls.flatMap(({ usage }) => (usage === undefined ? [] : [usage]))
   const { file, format, name, model, problems } = source
   return {
@@ -77,14 +75,9 @@ export function inspect(source: InspectSource, options: InspectOptions & SavingO
     sentTokens: slices.reduce((sum, slice) => sum + slice.sentTokens, 0),
     slices,
     biggest: biggestOf(pieces, top),
-    repeats: {
-      ...repeats,
-      duplicates: repeats.duplicates.slice(0, top),
-      readAgain: repeats.readAgain.slice(0, top),
-    },
+    readAgain: readAgainOf(pieces).slice(0, top),
     growth,
     composition: compositionOf(source, pieces, growth.points, options),
-    savings: savingsOf(pieces, options),
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
     costUsd: usages.length > 0 && options.price !== undefined ? costOf(source, options.price) : undefined,
     withoutUsage: source.calls.length - usages.length,
@@ -122,28 +115,12 @@ export interface Overview {
   readonly tokens: number
   readonly sentTokens: number
   readonly slices: readonly Slice[]
-  readonly savings: readonly Saving[]
   readonly usage?: Usage
   /** Of the sessions whose price is known. */
   readonly costUsd?: number
 }
 
 export function overviewOf(inspections: readonly Inspection[]): Overview {
-  const slices = merged(
-    inspections.flatMap((inspection) => inspection.slices),
-    ({ kind, tool }) => `${kind} ${tool ?? ''}`,
-    (a, b) => ({
-      ...a,
-      items: a.items + b.items,
-      tokens: a.tokens + b.tokens,
-      sentTokens: a.sentTokens + b.sentTokens,
-    }),
-  )
-  const savings = merged(
-    inspections.flatMap((inspection) => inspection.savings),
-    ({ step }) => step,
-    (a, b) => ({ ...a, items: a.items + b.items, sentTokens: a.sentTokens + b.sentTokens }),
-  )
   const usages = inspections.flatMap(({ usage }) => (usage === undefined ? [] : [usage]))
   const costs = inspections.flatMap(({ costUsd }) => (costUsd === undefined ? [] : [costUsd]))
   const total = (field: 'calls' | 'tokens' | 'sentTokens') => inspections.reduce((sum, one) => sum + one[field], 0)
@@ -152,23 +129,24 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
     calls: total('calls'),
     tokens: total('tokens'),
     sentTokens: total('sentTokens'),
-    slices,
-    savings,
+    slices: mergedSlices(inspections.flatMap((inspection) => inspection.slices)),
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
     costUsd: costs.length > 0 ? costs.reduce((sum, cost) => sum + cost, 0) : undefined,
   }
 }
 
 /** Largest first. */
-function merged<T extends { readonly sentTokens: number }>(
-  all: readonly T[],
-  keyOf: (value: T) => string,
-  add: (a: T, b: T) => T,
-): readonly T[] {
-  const byKey = new Map<string, T>()
-  for (const value of all) {
-    const known = byKey.get(keyOf(value))
-    byKey.set(keyOf(value), known === undefined ? value : add(known, value))
+function mergedSlices(all: readonly Slice[]): readonly Slice[] {
+  const byKey = new Map<string, Slice>()
+  for (const slice of all) {
+    const key = `${slice.kind} ${slice.tool ?? ''}`
+    const known = byKey.get(key)
+    byKey.set(key, {
+      ...slice,
+      items: slice.items + (known?.items ?? 0),
+      tokens: slice.tokens + (known?.tokens ?? 0),
+      sentTokens: slice.sentTokens + (known?.sentTokens ?? 0),
+    })
   }
   return [...byKey.values()].sort((a, b) => b.sentTokens - a.sentTokens)
 }

@@ -1,41 +1,16 @@
 import type { PriceModel } from '../../core/price.ts'
-import type { Usage } from '../../core/usage.ts'
+import { recordOf } from '../../core/values.ts'
+import type { Part, RecordedCall, RecordedCompaction, Recording } from '../transcripts/recording.ts'
 
-/** What an inspection reads of a recording. Loaders' recordings fit it as they are. */
-export interface InspectSource {
+/** What an inspection reads of a recording. */
+export interface InspectSource extends Pick<Recording, 'file' | 'name' | 'model' | 'system' | 'tools' | 'problems'> {
   readonly format: string
-  readonly file: string
-  readonly name?: string
-  readonly model?: string
-  readonly system?: string
-  readonly tools: readonly { readonly name: string; readonly json: string }[]
-  readonly messages: readonly InspectMessage[]
-  readonly calls: readonly InspectCall[]
-  readonly compactions: readonly { readonly beforeCall: number; readonly tokensBefore?: number }[]
-  readonly problems: readonly { readonly line: number; readonly message: string }[]
+  readonly messages: readonly { readonly line: number; readonly parts: readonly InspectPart[] }[]
+  readonly calls: readonly Pick<RecordedCall, 'index' | 'from' | 'to' | 'usage' | 'outputPartial'>[]
+  readonly compactions: readonly Omit<RecordedCompaction, 'line'>[]
 }
 
-export interface InspectMessage {
-  readonly line: number
-  readonly parts: readonly InspectPart[]
-}
-
-export interface InspectPart {
-  readonly kind: string
-  readonly text: string
-  readonly callId?: string
-  readonly toolName?: string
-  readonly input?: unknown
-  readonly mediaBytes?: number
-}
-
-export interface InspectCall {
-  readonly index: number
-  readonly from: number
-  readonly to: number
-  readonly usage?: Usage
-  readonly outputPartial?: true
-}
+type InspectPart = Pick<Part, 'text' | 'callId' | 'toolName' | 'input' | 'mediaBytes'> & { readonly kind: string }
 
 export interface InspectOptions {
   readonly countText: (text: string) => number
@@ -45,8 +20,6 @@ export interface InspectOptions {
   readonly price?: PriceModel
   /** Biggest items and read-again files to name. @default 10 */
   readonly top?: number
-  /** Tokens of one picture or document whose pixels we do not see. @default 1500 */
-  readonly mediaTokens?: number
 }
 
 /** One part of the history with its price in tokens. */
@@ -77,13 +50,13 @@ const TARGET_KEYS = [
   'code',
 ]
 const FILE_KEYS = new Set(TARGET_KEYS.slice(0, 5))
+/** Of one picture or document whose pixels we do not see. */
 const MEDIA_TOKENS = 1500
 
 /** Counts every part once and finds out how often it travelled. */
 export function piecesOf(source: InspectSource, options: InspectOptions): readonly Piece[] {
   const times = timesSent(source)
   const callers = new Map<string, { tool: string | undefined; target: string | undefined }>()
-  const mediaTokens = options.mediaTokens ?? MEDIA_TOKENS
   const pieces: Piece[] = []
   // A message that a compaction kept stands in the list twice; its text is counted once.
   const known = new Map<InspectPart, number>()
@@ -95,7 +68,7 @@ export function piecesOf(source: InspectSource, options: InspectOptions): readon
       const caller = part.callId === undefined ? undefined : callers.get(part.callId)
       let tokens = known.get(part)
       if (tokens === undefined) {
-        tokens = (part.text === '' ? 0 : options.countText(part.text)) + ((part.mediaBytes ?? 0) > 0 ? mediaTokens : 0)
+        tokens = (part.text === '' ? 0 : options.countText(part.text)) + ((part.mediaBytes ?? 0) > 0 ? MEDIA_TOKENS : 0)
         known.set(part, tokens)
       }
       const tool = part.toolName ?? caller?.tool
@@ -117,8 +90,7 @@ function timesSent(source: InspectSource): readonly number[] {
 
 function targetOf(input: unknown): string | undefined {
   if (typeof input === 'string') return input.split('\n', 1)[0]
-  if (typeof input !== 'object' || input === null) return undefined
-  const fields = input as Readonly<Record<string, unknown>>
+  const fields = recordOf(input) ?? {}
   for (const key of TARGET_KEYS) {
     const value = fields[key]
     if (typeof value === 'string' && value !== '') return value.split('\n', 1)[0]
@@ -129,8 +101,8 @@ function targetOf(input: unknown): string | undefined {
 
 /** The file that a call reads, if its arguments name one and it does not write. */
 export function fileRead(part: InspectPart): string | undefined {
-  if (part.kind !== 'call' || typeof part.input !== 'object' || part.input === null) return undefined
-  const fields = part.input as Readonly<Record<string, unknown>>
+  if (part.kind !== 'call') return undefined
+  const fields = recordOf(part.input) ?? {}
   const writes = ['new_string', 'newString', 'new_text', 'content', 'file_text', 'edits', 'patch'].some(
     (key) => key in fields,
   )
@@ -167,30 +139,28 @@ const contentKind = (kind: string): string => KIND[kind] ?? 'other'
 
 /** Where the tokens went, largest first. */
 export function slicesOf(
-  source: InspectSource,
+  { system, tools, calls }: InspectSource,
   pieces: readonly Piece[],
   unrecorded: Unrecorded,
-  options: InspectOptions,
+  { countText }: InspectOptions,
 ): readonly Slice[] {
-  const slices = new Map<string, { kind: string; tool?: string; items: number; tokens: number; sentTokens: number }>()
+  const slices = new Map<string, Slice>()
   const add = (kind: string, tool: string | undefined, tokens: number, times: number) => {
-    const key = tool === undefined ? kind : `${kind} ${tool}`
-    let slice = slices.get(key)
-    if (slice === undefined) {
-      slice = { kind, items: 0, tokens: 0, sentTokens: 0, tool }
-      slices.set(key, slice)
-    }
-    slice.items++
-    slice.tokens += tokens
-    slice.sentTokens += tokens * times
+    const key = `${kind} ${tool ?? ''}`
+    const before = slices.get(key) ?? { kind, tool, items: 0, tokens: 0, sentTokens: 0 }
+    slices.set(key, {
+      ...before,
+      items: before.items + 1,
+      tokens: before.tokens + tokens,
+      sentTokens: before.sentTokens + tokens * times,
+    })
   }
-  const calls = source.calls.length
-  if (source.system !== undefined) add('system', undefined, options.countText(source.system), calls)
-  for (const tool of source.tools) add('tools', undefined, options.countText(tool.json), calls)
+  if (system !== undefined) add('system', undefined, countText(system), calls.length)
+  for (const tool of tools) add('tools', undefined, countText(tool.json), calls.length)
   if (unrecorded.sentTokens > 0) slices.set('unrecorded', { kind: 'unrecorded', items: 1, ...unrecorded })
-  for (const { part, tokens, timesSent, tool } of distinct(pieces)) {
+  for (const { part, tokens, timesSent, tool = UNKNOWN } of distinct(pieces)) {
     const kind = contentKind(part.kind)
-    add(kind, kind === 'results' ? (tool ?? 'unknown tool') : undefined, tokens, timesSent)
+    add(kind, kind === 'results' ? tool : undefined, tokens, timesSent)
   }
   return [...slices.values()]
     .map((slice) => ({ ...slice, tokens: Math.round(slice.tokens), sentTokens: Math.round(slice.sentTokens) }))
@@ -234,12 +204,9 @@ export interface Unrecorded {
 }
 
 export function growthOf(source: InspectSource, pieces: readonly Piece[], options: InspectOptions): Growth {
-  const before = new Float64Array(source.messages.length + 1)
-  for (const piece of pieces) before[piece.message + 1] = (before[piece.message + 1] ?? 0) + piece.tokens
-  for (let i = 1; i < before.length; i++) before[i] = (before[i] ?? 0) + (before[i - 1] ?? 0)
-  let head = source.system === undefined ? 0 : options.countText(source.system)
-  for (const tool of source.tools) head += options.countText(tool.json)
-  const counted = source.calls.map(({ from, to }) => head + (before[to] ?? 0) - (before[from] ?? 0))
+  const texts = [source.system ?? '', ...source.tools.map(({ json }) => json)]
+  const head = texts.reduce((sum, text) => sum + options.countText(text), 0)
+  const counted = tokensByCall(source, pieces).map((tokens) => head + tokens)
   const unrecorded = unrecordedOf(source, counted)
   const points = source.calls.map((call, index): GrowthPoint => {
     const load = Math.round((counted[index] ?? 0) + (unrecorded[index] ?? 0))
@@ -264,6 +231,15 @@ export function growthOf(source: InspectSource, pieces: readonly Piece[], option
     },
     ratio,
   }
+}
+
+/** Tokens of these pieces in each call's prompt. */
+function tokensByCall({ messages, calls }: InspectSource, pieces: readonly Piece[]): readonly number[] {
+  const inMessage = new Float64Array(messages.length)
+  for (const { message, tokens } of pieces) inMessage[message]! += tokens
+  let sum = 0
+  const before = [0, ...Array.from(inMessage, (tokens) => (sum += tokens))]
+  return calls.map(({ from, to }) => before[to]! - before[from]!)
 }
 
 /**
@@ -314,21 +290,22 @@ export function compositionOf(
   points: readonly GrowthPoint[],
   options: InspectOptions,
 ): readonly CompositionLayer[] {
-  const layers = new Map<string, { kind: string; tool?: string; before: Float64Array }>()
   const named = largestTools(pieces)
-  for (const { part, tool = UNKNOWN, message, tokens } of pieces) {
-    const kind = contentKind(part.kind)
-    const own = kind === 'results' && named.has(tool) ? { tool } : {}
-    const key = JSON.stringify([kind, own.tool])
-    let layer = layers.get(key)
-    if (layer === undefined)
-      layers.set(key, (layer = { kind, ...own, before: new Float64Array(source.messages.length + 1) }))
-    layer.before[message + 1]! += tokens
+  const layers = new Map<string, { kind: string; tool?: string; own: Piece[] }>()
+  for (const piece of pieces) {
+    const kind = contentKind(piece.part.kind)
+    const { tool = UNKNOWN } = piece
+    const shown = kind === 'results' && named.has(tool) ? tool : undefined
+    const key = JSON.stringify([kind, shown])
+    const layer = layers.get(key) ?? { kind, tool: shown, own: [] }
+    layer.own.push(piece)
+    layers.set(key, layer)
   }
-  const counted = Array.from(layers.values(), ({ before, ...layer }): CompositionLayer => {
-    for (let i = 1; i < before.length; i++) before[i]! += before[i - 1]!
-    return { ...layer, tokens: source.calls.map(({ from, to }) => Math.round(before[to]! - before[from]!)) }
-  })
+  const counted = Array.from(layers.values(), ({ kind, tool, own }): CompositionLayer => ({
+    kind,
+    tool,
+    tokens: tokensByCall(source, own).map(Math.round),
+  }))
   const fixed = (kind: string, texts: readonly string[]): readonly CompositionLayer[] => {
     const tokens = Math.round(texts.reduce((sum, text) => sum + options.countText(text), 0))
     return tokens === 0 ? [] : [{ kind, tokens: points.map(() => tokens) }]

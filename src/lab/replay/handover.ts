@@ -30,36 +30,25 @@ export interface Compaction {
   readonly inserted: readonly string[]
 }
 
-const MEASURES = [
-  'userKept',
-  'assistantKept',
-  'linesAlone',
-  'gapMarks',
-  'callsWithArgument',
-  'openItems',
-] as const satisfies readonly (keyof Handover)[]
-
 /** Means over compactions: one that covers much does not speak for the others. */
-export class HandoverTally {
-  readonly #sums = new Map<keyof Handover, number>()
-  #compactions = 0
-
-  add(compaction: Compaction): void {
-    const measured = measureHandover(compaction)
-    for (const name of MEASURES) this.#sums.set(name, (this.#sums.get(name) ?? 0) + measured[name])
-    this.#compactions++
-  }
-
-  total(): Handover {
-    const count = this.#compactions
-    const nothing = { userKept: 1, assistantKept: 1, linesAlone: 0, gapMarks: 0, callsWithArgument: 1, openItems: 1 }
-    if (count === 0) return { ...nothing, compactions: 0 }
-    const means = Object.fromEntries(MEASURES.map((name) => [name, this.#sums.get(name)! / count]))
-    return { ...nothing, ...means, compactions: count }
+export function handoverOf(compactions: readonly Compaction[]): Handover {
+  const measured = compactions.map(measureHandover)
+  const mean = (name: keyof Measured, ofNone: 0 | 1): number =>
+    measured.length === 0 ? ofNone : measured.reduce((sum, each) => sum + each[name], 0) / measured.length
+  return {
+    userKept: mean('userKept', 1),
+    assistantKept: mean('assistantKept', 1),
+    linesAlone: mean('linesAlone', 0),
+    gapMarks: mean('gapMarks', 0),
+    callsWithArgument: mean('callsWithArgument', 1),
+    openItems: mean('openItems', 1),
+    compactions: measured.length,
   }
 }
 
-function measureHandover({ before, after, inserted }: Compaction): Omit<Handover, 'compactions'> {
+type Measured = Omit<Handover, 'compactions'>
+
+function measureHandover({ before, after, inserted }: Compaction): Measured {
   const covered = before.slice(0, before.length - sharedEnd(before, after))
   const results = textResultsIn(covered)
   const users = covered.filter((item) => item.kind === 'user' && !results.has(item))
@@ -99,6 +88,12 @@ function proseKept(items: readonly Item[], view: readonly string[]): number {
 /** A line that says only that something is missing, in any words. */
 const GAP = /^[^\p{L}\p{N}]*(?:(?:…|\.\.\.)[^\p{L}\p{N}]*|\[[^\]]*(?:left out|omitted|more lines|lines \d+)[^\]]*\])$/u
 
+const lineKeys = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .map(lineKey)
+    .filter((key) => key !== '')
+
 function lineShape(
   covered: readonly Item[],
   results: ReadonlySet<Item>,
@@ -108,10 +103,7 @@ function lineShape(
   const known = new Set<string>()
   const prose = new Set<string>()
   for (const item of covered) {
-    const keys = readableText(item)
-      .split('\n')
-      .map(lineKey)
-      .filter((key) => key !== '')
+    const keys = lineKeys(readableText(item))
     const isExcerpted = item.kind === 'result' || item.kind === 'call' || results.has(item)
     // What stands whole in one line has no neighbours to miss.
     if (!isExcerpted || keys.length === 1) keys.forEach((key) => prose.add(key))
@@ -127,10 +119,7 @@ function lineShape(
   let excerpts = 0
   let alone = 0
   for (const text of inserted) {
-    const keys = text
-      .split('\n')
-      .map(lineKey)
-      .filter((key) => key !== '')
+    const keys = lineKeys(text)
     lines += keys.length
     for (const [i, key] of keys.entries()) {
       if (GAP.test(key)) gaps++

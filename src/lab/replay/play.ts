@@ -1,10 +1,9 @@
 import { isPlimsollError } from '../../core/errors.ts'
-import { type PriceModel, simulateUsage } from '../../core/price.ts'
-import type { Usage } from '../../core/usage.ts'
+import type { PriceModel } from '../../core/price.ts'
 import { codecs } from '../../formats/registry.ts'
 import type { Plimsoll } from '../../options.ts'
 import type { Recording } from '../transcripts/recording.ts'
-import { commonPrefix, conversationView, type SentPiece } from './price.ts'
+import { conversationView, SessionPricer } from './price.ts'
 
 export interface PlayOptions {
   readonly id: string
@@ -24,20 +23,7 @@ export async function playRecording(plimsoll: Plimsoll, recording: Recording, op
   const { id, model, window, price, countText } = options
   const codec = codecs.get(recording.wire)!
   const session = plimsoll.session({ id })
-  let before: { readonly pieces: readonly SentPiece[]; readonly at: number | undefined } | undefined
-  const usageOf = (pieces: readonly SentPiece[], load: number, { usage, at }: Recording['calls'][number]): Usage => {
-    const all = pieces.reduce((sum, piece) => sum + piece.tokens, 0)
-    // The meter's word on the whole, by the share that both requests begin with: it knows what a vendor does not count.
-    const share = before === undefined || all === 0 ? 0 : commonPrefix(before.pieces, pieces) / all
-    const elapsed = at === undefined || before?.at === undefined ? 0 : at - before.at
-    before = { pieces, at }
-    const tokens = Math.round(load)
-    const commonPrefixTokens = Math.round(share * tokens)
-    return simulateUsage(
-      { tokens, commonPrefixTokens, outputTokens: usage?.output ?? 0, elapsedSeconds: Math.max(0, elapsed) / 1000 },
-      price,
-    )
-  }
+  const pricer = new SessionPricer(price)
   const tokensOf = new WeakMap<object, number>()
   for (const call of recording.calls) {
     if (call.at !== undefined) options.setClock(call.at)
@@ -52,7 +38,11 @@ export async function playRecording(plimsoll: Plimsoll, recording: Recording, op
         },
         countText,
       )
-      const usage = usageOf(view.pieces, turn.load.count.tokens, call)
+      // The meter's word on the whole: it knows what a vendor does not count.
+      const all = view.pieces.reduce((sum, piece) => sum + piece.tokens, 0)
+      const scale = all === 0 ? 0 : turn.load.count.tokens / all
+      const pieces = view.pieces.map(({ text, tokens }) => ({ text, tokens: Math.round(tokens * scale) }))
+      const usage = pricer.add({ pieces, outputTokens: call.usage?.output ?? 0, at: call.at })
       await session.record({ turn: turn.id, usage })
     } catch (error) {
       // A call that cannot be made to fit is left out, as it would have been refused.

@@ -1,4 +1,5 @@
 import { visitIdentifiers, createLineMatcher, quotableLines, type LineMatcher, stringsIn } from '../../core/quotes.ts'
+import type { Part, RecordedCall } from '../transcripts/recording.ts'
 
 /** What the measures need of a recording. Loaders' recordings fit it as they are. */
 export interface ReplaySource {
@@ -7,21 +8,10 @@ export interface ReplaySource {
   readonly calls: readonly ReplayCall[]
 }
 
-export interface ReplayPart {
-  readonly kind: string
-  readonly text: string
-  /** A call's arguments as a value. */
-  readonly input?: unknown
-}
+type ReplayPart = Pick<Part, 'text' | 'input'> & { readonly kind: string }
 
-export interface ReplayCall {
-  /** Number of messages that existed when the call was made. */
-  readonly to: number
-  /** Milliseconds since 1970. */
-  readonly at?: number
-  /** The actual next turn. */
-  readonly response: { readonly parts: readonly ReplayPart[] }
-}
+/** `to`: how many messages existed when the call was made. */
+type ReplayCall = Pick<RecordedCall, 'to' | 'at'> & { readonly response: { readonly parts: readonly ReplayPart[] } }
 
 /**
  * The text of a part as a reader sees it. A call's arguments are JSON, where a quoted line would be hidden behind escapes: its

@@ -15,13 +15,13 @@ import { partOf } from '../../dashboard/session-log.ts'
 import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
-import { createTokenizers, type Tokenizers } from '../../drivers/tokenizers/tokenizers.ts'
+import { createTokenizers } from '../../drivers/tokenizers/tokenizers.ts'
 import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
 import { createMeter, type Meter } from '../../meter/index.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { RecordedCall, Recording } from '../transcripts/recording.ts'
-import { type Compaction, type Handover, HandoverTally } from './handover.ts'
+import { type Compaction, type Handover, handoverOf } from './handover.ts'
 import { conversationView, type ConversationView, ReplayMeter, type SentPiece } from './price.ts'
 import { readableText } from './recall.ts'
 
@@ -38,16 +38,17 @@ export interface ReplayOptions {
   readonly readers?: boolean
   /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
   readonly clock?: boolean
-  /**
-   * What the provider would have counted: so many times the tokens of a public vocabulary. Requests above the window by that count are
-   * overflows. @default the least that the meter says it may be, against the limit
-   */
-  readonly reference?: number
-  /** Each answer reports the reference's count, as providers do. @default false */
-  readonly reportsUsage?: boolean
+  /** Who answers, where more is known of it than its model: requests above the window by its count are overflows. @default the meter's least count */
+  readonly provider?: ReplayProvider
   readonly onCall?: (step: ReplayedStep) => void
   /** Each compaction with what it covered and what it put in. */
   readonly onCompaction?: (compaction: Compaction & { readonly call: number }) => void
+}
+
+export interface ReplayProvider {
+  count(view: Conversation): number
+  /** What it reports of an answer. @default nothing */
+  usageOf?(view: Conversation, answer: RecordedCall['response']): Usage
 }
 
 export interface ReplayedStep {
@@ -126,7 +127,6 @@ const DEFAULT_MODEL = 'claude-sonnet-4-5'
 export async function replaySession(recording: Recording, options: ReplayOptions): Promise<ReplayedSession> {
   const startedAt = performance.now()
   const replay = new Replay(recording, options)
-  await replay.open()
   const steps: ReplayedStep[] = []
   for (const call of recording.calls) {
     const step = await replay.call(call)
@@ -176,11 +176,10 @@ class Replay {
   readonly #session: ReturnType<Plimsoll['session']>
   readonly #decode: Readonly<Record<'original' | 'asked' | 'view', (text: string) => Conversation>>
   readonly #tokensOf: (item: Item) => number
-  readonly #handover = new HandoverTally()
+  readonly #compactions: Compaction[] = []
   readonly #declaredEpochs: (EventOf<'epoch-declared'> & { readonly call: number })[] = []
   /** Texts that compactions put in. */
   readonly #inserted = new Set<string>()
-  #reference: ReferenceTokens | undefined
   #call = 0
   // Peak and overflows come from one count of what leaves, not from the engine's word.
   #peakLoad = 0
@@ -219,11 +218,6 @@ class Replay {
     this.#tokensOf = onceEach((item: Item) => this.#counter.countItem(this.#model, item).tokens)
   }
 
-  async open(): Promise<void> {
-    const { reference } = this.#options
-    if (reference !== undefined) this.#reference = await referenceTokens(this.#tokenizers, reference)
-  }
-
   async call(call: RecordedCall): Promise<ReplayedStep> {
     this.#call = call.index
     const original = this.#decode.original(call.body())
@@ -246,7 +240,7 @@ class Replay {
     asked: Conversation,
     tools: readonly SentPiece[],
   ): Promise<ReplayedStep> {
-    const { window, readers = true, reportsUsage = false, onCompaction } = this.#options
+    const { window, readers = true, provider, onCompaction } = this.#options
     const turn = await this.#session.prepare({
       format: this.#codec.format,
       body,
@@ -259,8 +253,8 @@ class Replay {
     this.#lastTakenIn = asked
     const view = this.#decode.view(turn.text)
     this.sent.update(turn.text)
-    if (this.#reference !== undefined && reportsUsage)
-      await this.#session.record({ turn: turn.id, usage: usageOf(this.#reference, view, call) })
+    const usage = provider?.usageOf?.(view, call.response)
+    if (usage !== undefined) await this.#session.record({ turn: turn.id, usage })
     const overflow = await this.#isTooLarge(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
     const counted = conversationView(view, this.#tokensOf, (text) => this.#countText(text))
     const reachable = readers ? asked.items.map(readableText) : undefined
@@ -269,7 +263,7 @@ class Replay {
     const epoch = newEpoch && (await this.#epochs()).get(newEpoch.id)
     if (epoch !== undefined) {
       const compaction = { before: asked.items, after: view.items, inserted: insertedTexts(epoch) }
-      this.#handover.add(compaction)
+      this.#compactions.push(compaction)
       for (const text of compaction.inserted) this.#inserted.add(text)
       onCompaction?.({ ...compaction, call: call.index })
     }
@@ -310,17 +304,15 @@ class Replay {
       count = this.#exact.measure(this.#model, view, bytes).count
     }
     this.#peakLoad = Math.max(this.#peakLoad, Math.round(count.tokens))
-    const isOver =
-      this.#reference === undefined
-        ? count.low > limit.tokens
-        : this.#reference.request(view) > this.#options.window - this.#reserve
+    const { provider, window } = this.#options
+    const isOver = provider === undefined ? count.low > limit.tokens : provider.count(view) > window - this.#reserve
     if (!isOver && count.high > limit.tokens) this.#doubtful++
     return isOver || bytes > limit.bytes
   }
 
   measured() {
     const [peakLoad, fixedLoad, doubtful] = [this.#peakLoad, this.#fixedLoad, this.#doubtful]
-    return { ...this.#meter.report(), handover: this.#handover.total(), peakLoad, fixedLoad, doubtful }
+    return { ...this.#meter.report(), handover: handoverOf(this.#compactions), peakLoad, fixedLoad, doubtful }
   }
 
   async close(): Promise<{ readonly epochs: readonly ReplayedEpoch[]; readonly lost: number }> {
@@ -339,12 +331,6 @@ class Replay {
     const log = await this.#session.audit()
     return new Map(log.flatMap((entry): [string, Epoch][] => (entry.type === 'epoch' ? [[entry.id, entry]] : [])))
   }
-}
-
-/** As a provider reports it that counts by the reference; the recorded answer is what it wrote. */
-function usageOf(reference: ReferenceTokens, view: Conversation, { response }: RecordedCall): Usage {
-  const output = reference.answer(response.parts)
-  return { input: reference.request(view), cacheRead: 0, cacheWrite: 0, output, reasoning: 0 }
 }
 
 /** The body as the client would send it, with the reserve as its output cap. */
@@ -438,46 +424,4 @@ function partsOf(
   })
   const all = [...sums.values()].reduce((sum, size) => sum + size, 0)
   return Object.fromEntries(Array.from(sums, ([part, size]) => [part, all === 0 ? 0 : (size / all) * load]))
-}
-
-/** Around a message, by the vocabulary's own vendor. */
-const PER_MESSAGE = 4
-
-interface ReferenceTokens {
-  request(view: Conversation): number
-  /** An answer, as it is counted when it comes back in the next request. */
-  answer(parts: readonly Pick<Item, 'text' | 'toolName'>[]): number
-}
-
-/**
- * A provider that counts `times` as much as a public vocabulary does: what requests really hold is then known, and the engine, which has an
- * opinion of its own about the model, is not told.
- */
-async function referenceTokens(tokenizers: Tokenizers, times: number): Promise<ReferenceTokens> {
-  if (!(await tokenizers.load('o200k'))) throw new Error('The vocabulary o200k is not installed.')
-  const vocabulary = tokenizers.get('o200k')!
-  const items = new WeakMap<Item, number>()
-  const texts = new Map<string, number>()
-  const ofText = (text: string): number => {
-    const known = texts.get(text) ?? vocabulary.count(text).tokens
-    texts.set(text, known)
-    return known
-  }
-  const ofPart = ({ text, toolName = '' }: Pick<Item, 'text' | 'toolName'>): number =>
-    vocabulary.count(text).tokens + vocabulary.count(toolName).tokens
-  const ofItem = (item: Item): number => {
-    const known = items.get(item) ?? ofPart(item)
-    items.set(item, known)
-    return known
-  }
-  return {
-    answer: (parts) => Math.round(parts.reduce((sum, part) => sum + ofPart(part), 0) * times),
-    request({ head, items: history, tools }) {
-      const messages = new Set(history.map(({ message }) => message)).size
-      const raw =
-        [...head, ...history].reduce((sum, item) => sum + ofItem(item), 0) +
-        tools.reduce((sum, { text }) => sum + ofText(text), 0)
-      return Math.round((raw + PER_MESSAGE * messages) * times)
-    },
-  }
 }

@@ -96,16 +96,12 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
     },
   })
   const run = await play(plimsoll, scenario, onStep)
-  const lost = await countLost(run, {
-    archived: async () => {
-      const fragments = new Set<string>()
-      for await (const { record } of store.read(TENANT, SESSION)) {
-        if (record.type === 'item-seen') fragments.add(record.fragment)
-      }
-      return fragments
-    },
-    opens: async (handle) => (await artifacts.stat(TENANT, handle)) !== undefined,
-  })
+  const archived = new Set<string>()
+  for await (const { record } of store.read(TENANT, SESSION))
+    if (record.type === 'item-seen') archived.add(record.fragment)
+  const dangling: string[] = []
+  for (const handle of run.handles) if ((await artifacts.stat(TENANT, handle)) === undefined) dangling.push(handle)
+  const lost = lostItems(run.sent, archived) + dangling.length
   await plimsoll.close()
   return {
     scenario: scenario.name,
@@ -206,12 +202,7 @@ function withoutUsage(response: Response): Response {
   return rest
 }
 
-function tally(
-  steps: readonly SimulatedStep[],
-): Pick<
-  SimulationResult,
-  'steps' | 'overflows' | 'invalid' | 'compactions' | 'maxConsecutiveCompactions' | 'typedErrors' | 'peakReal'
-> {
+function tally(steps: readonly SimulatedStep[]) {
   const count = (matches: (step: SimulatedStep) => boolean): number => steps.filter(matches).length
   const compacted = (step: SimulatedStep): boolean => step.prepared?.report.newEpoch !== undefined
   let inARow = 0
@@ -231,18 +222,11 @@ function tally(
   }
 }
 
-interface Addresses {
-  archived(): Promise<ReadonlySet<string>>
-  opens(handle: string): Promise<boolean>
-}
-
-async function countLost({ sent, handles }: Run, { archived, opens }: Addresses): Promise<number> {
+/** Items of a history that the archive does not hold as they were sent. */
+function lostItems(sent: string, archived: ReadonlySet<string>): number {
   if (sent === '') return 0
-  const fragments = await archived()
   const history = codec.decode(sent)
-  const gone = history.items.filter((item) => !fragments.has(codec.fragment(history, item))).length
-  const dangling = await Promise.all([...handles].map(opens))
-  return gone + dangling.filter((found) => !found).length
+  return history.items.filter((item) => !archived.has(codec.fragment(history, item))).length
 }
 
 /** One model call: the request as the client sends it, and what the model will answer. */

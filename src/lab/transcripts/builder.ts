@@ -1,6 +1,5 @@
-import { PlimsollError } from '../../core/errors.ts'
 import type { Usage } from '../../core/usage.ts'
-import { isRecord } from '../../core/values.ts'
+import { type Fields, isRecord, recordsIn, stringOf } from '../../core/values.ts'
 import type {
   LoadOptions,
   Part,
@@ -8,15 +7,15 @@ import type {
   RecordedCall,
   RecordedCompaction,
   RecordedTool,
-  RecordedTurn,
   Recording,
   TranscriptFormat,
   Wire,
   WireMessage,
 } from './recording.ts'
-import { type Rendered, SHAPES, type WireShape } from './shapes.ts'
+import { partsOf, type Piece, SHAPES, type Side } from './shapes.ts'
+import { withoutKeys } from './values.ts'
 
-export interface BuilderInit {
+interface BuilderInit {
   readonly format: TranscriptFormat
   readonly file: string
   readonly name?: string
@@ -25,10 +24,10 @@ export interface BuilderInit {
   readonly problems: Problem[]
 }
 
-export interface Answer {
+interface Answer {
   /** Lines of one response share it; without it, each answer is a response of its own. */
   readonly id?: string
-  readonly parts: readonly Part[]
+  readonly pieces: readonly Piece[]
   readonly line: number
   readonly usage?: Usage
   readonly outputPartial?: true
@@ -38,22 +37,23 @@ export interface Answer {
   readonly isCall?: boolean
 }
 
-interface MutableCall {
-  from: number
-  to: number
-  line: number
-  parts: Part[]
-  usage?: Usage
-  outputPartial?: true
-  model?: string
-  at?: number
+/** A piece with what the codec reads in it. */
+interface ReadPiece {
+  readonly piece: Piece
+  readonly parts: readonly Part[]
 }
 
-interface Open {
-  id: string | undefined
-  parts: Part[]
-  line: number
-  call: MutableCall | undefined
+interface OpenCall extends Pick<RecordedCall, 'from' | 'to' | 'line' | 'outputPartial' | 'model' | 'at'> {
+  readonly parts: Part[]
+  usage?: Usage
+}
+
+/** The newest answer, until what comes next shows that it is whole. */
+interface OpenAnswer {
+  readonly id: string | undefined
+  readonly pieces: ReadPiece[]
+  readonly line: number
+  readonly call: OpenCall | undefined
 }
 
 const NO_RESULT = '[no result was recorded]'
@@ -65,21 +65,19 @@ const NO_RESULT = '[no result was recorded]'
  */
 export class RecordingBuilder {
   readonly #init: BuilderInit
-  readonly #shape: WireShape
   readonly #messages: WireMessage[] = []
-  readonly #calls: MutableCall[] = []
+  readonly #calls: OpenCall[] = []
   readonly #compactions: RecordedCompaction[] = []
   readonly #system: string[] = []
   readonly #callIds = new CallIds()
   #tools: readonly RecordedTool[] = []
-  #open: Open | undefined
-  #pending: { part: Part; line: number }[] = []
+  #open: OpenAnswer | undefined
+  #pending: (ReadPiece & { readonly line: number })[] = []
   #segmentStart = 0
   #model: string | undefined
 
   constructor(init: BuilderInit) {
     this.#init = init
-    this.#shape = SHAPES[init.wire]
   }
 
   /** Text of the system prompt. Later ones are added behind it. */
@@ -95,28 +93,36 @@ export class RecordingBuilder {
     this.#model ??= model
   }
 
-  user(parts: readonly Part[], line: number): void {
-    for (const part of this.#callIds.result(parts)) this.#pending.push({ part, line })
+  user(pieces: readonly Piece[], line: number): void {
+    for (const read of this.#callIds.results(this.#read('user', pieces, line))) this.#pending.push({ ...read, line })
   }
 
   answer(answer: Answer): void {
     this.model(answer.model)
+    const { id, line, usage, outputPartial, model, at } = answer
     const open = this.#open
-    const continues = open !== undefined && answer.id !== undefined && open.id === answer.id && this.#joins(open)
-    const { parts, repairs } = this.#callIds.answer(answer.parts, continues)
-    for (const repair of repairs) this.problem(answer.line, repair)
+    const continues = open !== undefined && id !== undefined && open.id === id && this.#joins(open)
+    const { pieces, repairs } = this.#callIds.answer(this.#read('assistant', answer.pieces, line), continues)
+    for (const repair of repairs) this.problem(line, repair)
+    const parts = pieces.flatMap((read) => read.parts)
     if (continues) {
-      open.parts.push(...this.#sent(parts))
+      open.pieces.push(...pieces)
       open.call?.parts.push(...parts)
       // Later lines of a response may know more of its output.
-      if (open.call !== undefined && (answer.usage?.output ?? 0) > (open.call.usage?.output ?? 0)) {
-        open.call.usage = answer.usage
-      }
+      if (open.call !== undefined && (usage?.output ?? 0) > (open.call.usage?.output ?? 0)) open.call.usage = usage
       return
     }
     this.#flush()
-    const call = answer.isCall === false ? undefined : this.#recordCall(answer, parts)
-    this.#open = { id: answer.id, parts: [...this.#sent(parts)], line: answer.line, call }
+    const [from, to] = [this.#segmentStart, this.#messages.length]
+    const call = answer.isCall === false ? undefined : { from, to, line, parts, usage, outputPartial, model, at }
+    if (call !== undefined) this.#calls.push(call)
+    this.#open = { id, pieces: [...pieces], line, call }
+  }
+
+  /** Adds one message of a Chat Completions history, kept as it was recorded. */
+  chat(message: Fields, meta: Omit<Answer, 'pieces'>): void {
+    if (message['role'] === 'assistant') this.answer({ pieces: [message], ...meta })
+    else this.user([message], meta.line)
   }
 
   /** Usage that the recording reports apart from the answer goes to the newest call without one. */
@@ -162,75 +168,38 @@ export class RecordingBuilder {
   build(): Recording {
     this.#flush(true)
     const { format, file, name, wire, problems } = this.#init
-    const messages = this.#messages
+    const [messages, tools, model] = [this.#messages, this.#tools, this.#model]
     const system = this.#system.length > 0 ? this.#system.join('\n\n') : undefined
-    const tools = this.#tools
-    const bodyOf = (call: MutableCall): string => {
-      const { before, after } = this.#shape.envelope({ system, tools, model: call.model ?? this.#model ?? 'unknown' })
-      const texts: string[] = []
-      for (let i = call.from; i < call.to; i++) texts.push((messages[i] as WireMessage).json())
-      const separator = texts.length === 0 && before.endsWith(',') ? before.slice(0, -1) : before
-      return separator + texts.join(',') + after
+    const bodyOf = (call: OpenCall): string => {
+      const head = { system, tools, model: call.model ?? model ?? 'unknown' }
+      const { before, after } = SHAPES[wire].envelope(head)
+      const texts = messages.slice(call.from, call.to).map((message) => message.json())
+      const opening = texts.length === 0 && before.endsWith(',') ? before.slice(0, -1) : before
+      return opening + texts.join(',') + after
     }
-    const calls = this.#calls.map((call, index): RecordedCall => {
-      const { from, to, line } = call
-      return {
-        index,
-        wire,
-        from,
-        to,
-        line,
-        response: turnOf(call.parts),
-        model: call.model,
-        usage: call.usage,
-        outputPartial: call.outputPartial,
-        at: call.at,
-        body: () => bodyOf(call),
-      }
+    const calls = this.#calls.map(({ parts, ...call }, index): RecordedCall => ({
+      ...call,
+      index,
+      response: { parts },
+      body: () => bodyOf({ parts, ...call }),
+    }))
+    const compactions = this.#compactions
+    return { format, file, name, wire, model, system, tools, messages, calls, compactions, problems }
+  }
+
+  #read(side: Side, pieces: readonly Piece[], line: number): readonly ReadPiece[] {
+    const { wire } = this.#init
+    return pieces.flatMap((piece) => {
+      const parts = partsOf(wire, SHAPES[wire].elements(side, [piece]))
+      if (parts === undefined) this.problem(line, 'A part of a message is damaged, or nested too deep; left out.')
+      return parts === undefined ? [] : [{ piece, parts }]
     })
-    return {
-      format,
-      file,
-      name,
-      wire,
-      model: this.#model,
-      system,
-      tools,
-      messages,
-      calls,
-      compactions: this.#compactions,
-      problems,
-    }
-  }
-
-  #sent(parts: readonly Part[]): readonly Part[] {
-    return this.#init.options.thinking === 'drop' ? parts.filter(isNotReasoning) : parts
-  }
-
-  #recordCall(answer: Answer, parts: readonly Part[]): MutableCall {
-    const call: MutableCall = {
-      from: this.#segmentStart,
-      to: this.#messages.length,
-      line: answer.line,
-      parts: [...parts],
-      usage: answer.usage,
-      outputPartial: answer.outputPartial,
-      model: answer.model,
-      at: answer.at,
-    }
-    this.#calls.push(call)
-    return call
   }
 
   /** Lines of one response stay one answer; `as-written` splits them where a result came in between, if pairs allow it. */
-  #joins(open: Open): boolean {
+  #joins(open: OpenAnswer): boolean {
     if (this.#init.options.parallel !== 'as-written' || this.#pending.length === 0) return true
-    return (
-      unanswered(
-        open.parts,
-        this.#pending.map(({ part }) => part),
-      ).length > 0
-    )
+    return unanswered(open.pieces, this.#pending).length > 0
   }
 
   #flush(last = false): void {
@@ -238,83 +207,62 @@ export class RecordingBuilder {
     const pending = this.#pending
     this.#pending = []
     this.#open = undefined
-    if (open !== undefined) this.#push(this.#shape.fromModel(open.parts), open.line)
-    const called = new Set((open?.parts ?? []).filter(isOwedCall).map((part) => part.callId))
+    if (open !== undefined) this.#push('assistant', open.pieces, open.line)
+    const called = new Set((open?.pieces ?? []).flatMap(owedCalls).map((part) => part.callId))
     const answered = new Set<string | undefined>()
-    const parts: Part[] = []
-    for (const { part, line } of pending) {
-      if (part.kind === 'result' && !called.has(part.callId)) {
-        this.problem(line, `A tool result answers no open call (${part.callId ?? 'no id'}); left out.`)
-      } else if (part.kind === 'result' && answered.has(part.callId)) {
-        this.problem(line, `A second result for call ${part.callId ?? ''}; left out.`)
+    const kept: ReadPiece[] = []
+    for (const read of pending) {
+      const result = read.parts.find((part) => part.kind === 'result')
+      if (result !== undefined && !called.has(result.callId)) {
+        this.problem(read.line, `A tool result answers no open call (${result.callId ?? 'no id'}); left out.`)
+      } else if (result !== undefined && answered.has(result.callId)) {
+        this.problem(read.line, `A second result for call ${result.callId ?? ''}; left out.`)
       } else {
-        if (part.kind === 'result') answered.add(part.callId)
-        parts.push(part)
+        if (result !== undefined) answered.add(result.callId)
+        kept.push(read)
       }
     }
-    for (const call of unanswered(open?.parts ?? [], parts)) {
-      // Nothing follows the last answer, so nothing is missing there.
-      if (last && parts.length === 0) break
-      this.problem(
-        open?.line ?? 0,
-        `Call ${call.callId ?? ''} (${call.toolName ?? '?'}) has no result; a note stands in its place.`,
-      )
-      parts.push({
-        kind: 'result',
-        text: NO_RESULT,
-        isError: true,
-        callId: call.callId,
-        toolName: call.toolName,
-      })
+    // Nothing follows the last answer, so nothing is missing there.
+    const missing = last && kept.length === 0 ? [] : unanswered(open?.pieces ?? [], kept)
+    for (const { callId, toolName } of missing) {
+      const what = `Call ${callId ?? ''} (${toolName ?? '?'}) has no result; a note stands in its place.`
+      this.problem(open?.line ?? 0, what)
+      kept.push({ piece: SHAPES[this.#init.wire].result(callId, toolName, NO_RESULT), parts: [] })
     }
-    this.#push(this.#shape.fromUser(parts), pending[0]?.line ?? open?.line ?? 0)
+    this.#push('user', kept, pending[0]?.line ?? open?.line ?? 0)
   }
 
-  #push(rendered: readonly Rendered[], line: number): void {
-    for (const one of rendered) this.#messages.push(lazyMessage(one, line))
+  #push(side: Side, read: readonly ReadPiece[], line: number): void {
+    const { wire, options } = this.#init
+    const { sendable, elements } = SHAPES[wire]
+    const sent = read.map(({ piece }) => sendable(piece, options.thinking !== 'drop'))
+    const kept = sent.filter((piece) => piece !== undefined)
+    for (const element of elements(side, kept)) this.#messages.push(messageOf(wire, element, line))
   }
 }
 
-const isNotReasoning = (part: Part): boolean => part.kind !== 'reasoning'
-/** A call that a result message must answer; the provider answers its own. */
-const isOwedCall = (part: Part): boolean => part.kind === 'call' && part.serverSide !== true
+/** One element of a history. The JSON text is written when it is first asked for: each body has those before it again. */
+export function messageOf(wire: Wire, element: Fields, line: number): WireMessage {
+  let text: string | undefined
+  const parts = partsOf(wire, [element]) ?? []
+  return { role: parts[0]?.role ?? 'user', parts, line, json: () => (text ??= JSON.stringify(element)) }
+}
+
+/** Calls that a result message must answer; the provider answers its own. */
+const owedCalls = ({ parts }: ReadPiece): readonly Part[] =>
+  parts.filter((part) => part.kind === 'call' && part.serverSide !== true)
 
 /** Calls of an answer that nothing since has answered. */
-function unanswered(answer: readonly Part[], since: readonly Part[]): readonly Part[] {
-  const answered = new Set(since.filter((part) => part.kind === 'result').map((part) => part.callId))
-  return answer.filter((part) => isOwedCall(part) && !answered.has(part.callId))
-}
-
-function lazyMessage(rendered: Rendered, line: number): WireMessage {
-  let text: string | undefined
-  const { role, parts } = rendered
-  return { role, parts, line, json: () => (text ??= write(rendered)) }
-}
-
-function turnOf(parts: readonly Part[]): RecordedTurn {
-  const textOf = (kind: Part['kind']) =>
-    parts
-      .filter((part) => part.kind === kind)
-      .map((part) => part.text)
-      .join('\n')
-  return {
-    parts,
-    text: textOf('assistant'),
-    reasoning: textOf('reasoning'),
-    calls: parts.filter((part) => part.kind === 'call'),
-  }
-}
-
-/** Reading JSON takes any depth, writing it does not. */
-function write(rendered: Rendered): string {
-  try {
-    return JSON.stringify(rendered.value())
-  } catch (cause) {
-    throw new PlimsollError('bad-input', 'A recorded message is nested too deep to be written.', { cause })
-  }
+function unanswered(answer: readonly ReadPiece[], since: readonly ReadPiece[]): readonly Part[] {
+  const results = since.flatMap(({ parts }) => parts.filter((part) => part.kind === 'result'))
+  const answered = new Set(results.map((part) => part.callId))
+  return answer.flatMap(owedCalls).filter((part) => !answered.has(part.callId))
 }
 
 const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])
+
+/** Members with ids of their own: the calls of a chat message, and what a part of Gemini's holds. */
+const ID_HOLDERS = new Set(['tool_calls', 'functionCall', 'functionResponse'])
 
 /**
  * Some servers begin their call ids anew in each response. A history with two calls of one id is ambiguous and refused by strict
@@ -326,13 +274,31 @@ class CallIds {
   #inResponse = new Set<string>()
   #renamed = new Map<string, string>()
 
-  /** Takes an answer's parts in. `continues`: more of the same response, so what was renamed before stays renamed. */
-  answer(parts: readonly Part[], continues: boolean): RepairedAnswer {
+  /** Takes an answer in. `continues`: more of the same response, so what was renamed before stays renamed. */
+  answer(
+    pieces: readonly ReadPiece[],
+    continues: boolean,
+  ): { readonly pieces: readonly ReadPiece[]; readonly repairs: readonly string[] } {
     if (!continues) {
       this.#renamed = new Map()
       this.#inResponse = new Set()
     }
     const repairs: string[] = []
+    const once = pieces.flatMap((read) => this.#once(read, repairs))
+    return { pieces: this.results(once), repairs }
+  }
+
+  /** Results follow the calls that they answer. */
+  results(pieces: readonly ReadPiece[]): readonly ReadPiece[] {
+    if (this.#renamed.size === 0) return pieces
+    return pieces.map(({ piece, parts }) => ({
+      piece: this.#replaceIds(piece) as Piece,
+      parts: parts.map((part) => ({ ...part, callId: this.#renamed.get(part.callId ?? '') ?? part.callId })),
+    }))
+  }
+
+  /** A piece without the calls that stood in the response before. */
+  #once({ piece, parts }: ReadPiece, repairs: string[]): readonly ReadPiece[] {
     const twice = new Set<Part>()
     for (const part of parts) {
       const { kind, callId } = part
@@ -347,20 +313,14 @@ class CallIds {
       this.#inResponse.add(callId)
       this.#used.add(callId)
     }
-    return { parts: this.result(without(parts, twice)), repairs }
-  }
-
-  /** Results follow the calls that they answer. */
-  result(parts: readonly Part[]): readonly Part[] {
-    if (this.#renamed.size === 0) return parts
-    const rewritten = new Map<unknown, unknown>()
-    return parts.map((part) => {
-      const callId = part.callId === undefined ? undefined : this.#renamed.get(part.callId)
-      // Parts that share a raw value must go on sharing it, renamed themselves or not.
-      const raw = part.raw === undefined ? undefined : this.#rewrite(part.raw, rewritten)
-      if (callId === undefined && raw === part.raw) return part
-      return { ...part, callId: callId ?? part.callId, raw }
-    })
+    if (twice.size === 0) return [{ piece, parts }]
+    const left = parts.filter((part) => !twice.has(part))
+    if (left.length === 0 || typeof piece === 'string') return []
+    // Only a chat message holds several parts: the entries of its list stand in the order of the calls.
+    const calls = parts.filter((part) => part.kind === 'call')
+    const entries = recordsIn(piece['tool_calls']).filter((_, index) => !twice.has(calls[index]!))
+    const rest = withoutKeys(piece, ['tool_calls'])
+    return [{ piece: entries.length > 0 ? { ...rest, tool_calls: entries } : rest, parts: left }]
   }
 
   #freshId(id: string): string {
@@ -371,45 +331,15 @@ class CallIds {
     return fresh
   }
 
-  #rewrite(raw: unknown, rewritten: Map<unknown, unknown>): unknown {
-    const known = rewritten.get(raw)
-    if (known !== undefined) return known
-    const value = this.#replaceIds(raw)
-    rewritten.set(raw, value)
-    return value
+  #replaceIds(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((entry) => this.#replaceIds(entry))
+    if (!isRecord(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, field]) => {
+        if (ID_HOLDERS.has(key)) return [key, this.#replaceIds(field)]
+        const fresh = ID_KEYS.has(key) ? this.#renamed.get(stringOf(field) ?? '') : undefined
+        return [key, fresh ?? field]
+      }),
+    )
   }
-
-  /** Ids stand at most two levels deep on every wire: a block, or a message with its list of calls. */
-  #replaceIds(value: unknown, depth = 0): unknown {
-    if (!isRecord(value) || depth > 1) return value
-    let changed = false
-    const entries = Object.entries(value).map(([key, field]) => {
-      const fresh = ID_KEYS.has(key) && typeof field === 'string' ? this.#renamed.get(field) : undefined
-      const next =
-        fresh ??
-        (key === 'tool_calls' && Array.isArray(field) ? field.map((call) => this.#replaceIds(call, depth + 1)) : field)
-      if (next !== field) changed = true
-      return [key, next] as const
-    })
-    return changed ? Object.fromEntries(entries) : value
-  }
-}
-
-interface RepairedAnswer {
-  readonly parts: readonly Part[]
-  /** What was done, in words. */
-  readonly repairs: readonly string[]
-}
-
-/** Parts that shared a raw value with one that is left out are written anew. */
-function without(parts: readonly Part[], left: ReadonlySet<Part>): readonly Part[] {
-  if (left.size === 0) return parts
-  const stale = new Set([...left].map((part) => part.raw))
-  return parts
-    .filter((part) => !left.has(part))
-    .map((part) => {
-      if (part.raw === undefined || !stale.has(part.raw)) return part
-      const { raw: _, ...rest } = part
-      return rest
-    })
 }

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 
 /** A session file that a client left on this machine. */
 export interface FoundSession {
@@ -20,81 +20,39 @@ export interface DiscoverOptions {
   readonly limit?: number
 }
 
-interface ClientFolder {
-  readonly client: FoundSession['client']
-  readonly folder: string
-  readonly depth: number
-  readonly matches: (name: string, parents: readonly string[]) => boolean
-}
-
 /** Finds session files of known clients, newest first. Folders that are not there or may not be read are no error. */
 export async function discoverSessions(options: DiscoverOptions = {}): Promise<readonly FoundSession[]> {
   const { home = homedir(), env = process.env, limit = 50 } = options
   const found: FoundSession[] = []
-  for (const place of placesOf(home, env)) await walk(place, place.folder, [], found)
+  for (const { client, folder, pattern } of foldersOf(home, env)) {
+    const names = await readdir(folder, { recursive: true }).catch(() => [])
+    for (const name of names.filter((each) => pattern.test(each.replaceAll(sep, '/')))) {
+      const path = join(folder, name)
+      const info = await stat(path).catch(() => undefined)
+      if (info?.isFile() === true && info.size > 0)
+        found.push({ client, path, bytes: info.size, modifiedAt: info.mtimeMs })
+    }
+  }
   return found.sort((a, b) => b.modifiedAt - a.modifiedAt || a.path.localeCompare(b.path)).slice(0, limit)
 }
 
-const isLines = (name: string): boolean => name.endsWith('.jsonl')
-
-function placesOf(home: string, env: Readonly<Record<string, string | undefined>>): readonly ClientFolder[] {
-  const data = env['XDG_DATA_HOME'] ?? join(home, '.local/share')
-  return [
-    {
-      client: 'claude-code',
-      folder: join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'),
-      depth: 4,
-      matches: isLines,
-    },
-    {
-      client: 'codex',
-      folder: join(env['CODEX_HOME'] ?? join(home, '.codex'), 'sessions'),
-      depth: 4,
-      matches: (name) => name.startsWith('rollout-') && isLines(name),
-    },
-    {
-      client: 'gemini-cli',
-      folder: join(home, '.gemini/tmp'),
-      depth: 3,
-      matches: (name, parents) => parents.at(-1) === 'chats' && /^session-.*\.jsonl?$/.test(name),
-    },
-    {
-      client: 'pi',
-      folder: join(env['PI_CODING_AGENT_DIR'] ?? join(home, '.pi/agent'), 'sessions'),
-      depth: 2,
-      matches: isLines,
-    },
-    // A session's own file holds its title alone; messages and parts stand in folders beside it (see `opencode-storage.ts`).
-    {
-      client: 'opencode',
-      folder: join(data, 'opencode/storage/session'),
-      depth: 2,
-      matches: (name) => /^ses_.*\.json$/.test(name),
-    },
-  ]
+interface ClientFolder {
+  readonly client: FoundSession['client']
+  readonly folder: string
+  /** Of a session's path in the folder. */
+  readonly pattern: RegExp
 }
 
-async function walk(
-  place: ClientFolder,
-  folder: string,
-  parents: readonly string[],
-  found: FoundSession[],
-): Promise<void> {
-  let entries
-  try {
-    entries = await readdir(folder, { withFileTypes: true })
-  } catch {
-    return
-  }
-  for (const entry of entries) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) {
-      if (parents.length + 1 < place.depth) await walk(place, path, [...parents, entry.name], found)
-    } else if (entry.isFile() && place.matches(entry.name, parents)) {
-      const info = await stat(path).catch(() => undefined)
-      if (info !== undefined && info.size > 0) {
-        found.push({ client: place.client, path, bytes: info.size, modifiedAt: info.mtimeMs })
-      }
-    }
-  }
+function foldersOf(home: string, env: Readonly<Record<string, string | undefined>>): readonly ClientFolder[] {
+  const data = env['XDG_DATA_HOME'] ?? join(home, '.local/share')
+  const [claude, codex] = [env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), env['CODEX_HOME'] ?? join(home, '.codex')]
+  const pi = env['PI_CODING_AGENT_DIR'] ?? join(home, '.pi/agent')
+  return [
+    { client: 'claude-code', folder: join(claude, 'projects'), pattern: /\.jsonl$/ },
+    { client: 'codex', folder: join(codex, 'sessions'), pattern: /(^|\/)rollout-[^/]*\.jsonl$/ },
+    { client: 'gemini-cli', folder: join(home, '.gemini/tmp'), pattern: /(^|\/)chats\/session-[^/]*\.jsonl?$/ },
+    { client: 'pi', folder: join(pi, 'sessions'), pattern: /\.jsonl$/ },
+    // A session's own file holds its title alone; messages and parts stand in folders beside it (see `agents/opencode.ts`).
+    { client: 'opencode', folder: join(data, 'opencode/storage/session'), pattern: /(^|\/)ses_[^/]*\.json$/ },
+  ]
 }

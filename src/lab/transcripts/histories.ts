@@ -1,9 +1,9 @@
-import type { Usage } from '../../core/usage.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../core/values.ts'
-import { RecordingBuilder } from './builder.ts'
-import { addChatMessage, chatTools, partsOfChatMessage, partsOfContent, partsOfItem } from './messages.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader, Wire, WireMessage } from './recording.ts'
-import { anthropicUsage, at, jsonText, objectOf, openaiUsage } from './values.ts'
+import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../core/values.ts'
+import { CODECS } from '../../formats/registry.ts'
+import { messageOf, RecordingBuilder } from './builder.ts'
+import type { LoadContext, Recording, SourceRecord, TranscriptLoader, Wire } from './recording.ts'
+import { piecesOf, SHAPES, usageOn } from './shapes.ts'
+import { objectOf } from './values.ts'
 
 const BLOCKS = new Set(['tool_use', 'tool_result', 'thinking', 'redacted_thinking'])
 
@@ -15,21 +15,31 @@ export const anthropic: TranscriptLoader = {
     if (isBody(value)) return true
     return isMessage(value) && hasBlocks(value)
   },
-  load(records, context) {
-    const recordings: Recording[] = []
-    const loose = records
-      .filter(({ value }) => isMessage(value))
-      .map(({ value, line }) => ({ message: value as Fields, line }))
-    if (loose.length > 0) recordings.push(history(loose, context))
-    for (const { value, line } of records) {
-      const messages = Array.isArray(value) ? value : isBody(value) ? value['messages'] : undefined
-      if (messages === undefined) continue
-      const lines = recordsIn(messages).map((message) => ({ message, line }))
-      recordings.push(history(lines, context, isRecord(value) ? value : {}))
-    }
-    return recordings
-  },
+  load: (records, context) =>
+    [
+      linesOf(records, isMessage),
+      ...records.map(({ value, line }) => messagesIn(isBody(value) ? value['messages'] : value, line, value)),
+    ]
+      .filter(({ messages }) => messages.length > 0)
+      .map((each) => history(each, context)),
 }
+
+interface History {
+  readonly messages: readonly { readonly message: Fields; readonly line: number }[]
+  /** What stands around them. */
+  readonly body: Fields
+}
+
+/** Messages that stand on lines of their own. */
+const linesOf = (records: readonly SourceRecord[], matches: (value: unknown) => boolean): History => ({
+  messages: records.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
+  body: {},
+})
+
+const messagesIn = (list: unknown, line: number, body?: unknown): History => ({
+  messages: recordsIn(list).map((message) => ({ message, line })),
+  body: objectOf(body),
+})
 
 const isMessage = (value: unknown): boolean =>
   isRecord(value) && (value['role'] === 'user' || value['role'] === 'assistant') && 'content' in value
@@ -45,37 +55,25 @@ const isBody = (value: unknown): value is Fields =>
   ('system' in value || 'max_tokens' in value) &&
   ('system' in value || 'anthropic_version' in value || value['messages'].some(hasBlocks))
 
-function history(
-  messages: readonly { readonly message: Fields; readonly line: number }[],
-  context: LoadContext,
-  body: Fields = {},
-): Recording {
-  const builder = new RecordingBuilder({ format: 'anthropic', wire: 'anthropic-messages', ...context })
+function history({ messages, body }: History, context: LoadContext): Recording {
+  const wire = 'anthropic-messages'
+  const builder = new RecordingBuilder({ format: 'anthropic', wire, ...context })
+  const { system } = body
   builder.model(stringOf(body['model']))
-  builder.system(systemText(body['system']))
-  builder.tools(
-    recordsIn(body['tools']).map((tool) => ({ name: stringOf(tool['name']) ?? '', json: JSON.stringify(tool) })),
+  builder.system(
+    stringOf(system) ??
+      recordsIn(system)
+        .map((block) => textOf(block['text']))
+        .join('\n\n'),
   )
+  builder.tools(recordsIn(body['tools']).map((tool) => ({ name: textOf(tool['name']), json: JSON.stringify(tool) })))
   for (const { message, line } of messages) {
-    if (message['role'] === 'user') builder.user(partsOfContent('user', message['content']), line)
-    else {
-      builder.answer({
-        parts: partsOfContent('assistant', message['content']),
-        line,
-        model: stringOf(message['model']),
-        usage: anthropicUsage(message['usage']),
-      })
-    }
+    const pieces = piecesOf(message['content'])
+    if (message['role'] === 'user') builder.user(pieces, line)
+    else builder.answer({ pieces, line, model: stringOf(message['model']), usage: usageOn(wire, message['usage']) })
   }
   return builder.build()
 }
-
-const systemText = (system: unknown): string =>
-  typeof system === 'string'
-    ? system
-    : recordsIn(system)
-        .map((block) => stringOf(block['text']) ?? '')
-        .join('\n\n')
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function'])
 
@@ -83,17 +81,14 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'func
 export const openaiChat: TranscriptLoader = {
   format: 'openai-chat',
   recognises: (value) => (Array.isArray(value) ? isHistory(value) : isChatMessage(value)),
-  load(records, context) {
-    const histories = records.filter(({ value }) => Array.isArray(value))
-    const loose = records.filter(({ value }) => isChatMessage(value))
-    const sources = histories.map(({ value, line }) => recordsIn(value).map((message) => ({ message, line })))
-    if (loose.length > 0) sources.push(loose.map(({ value, line }) => ({ message: value as Fields, line })))
-    return sources.map((messages) => {
-      const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
-      for (const { message, line } of messages) addChatMessage(builder, message, { line }, context.options)
-      return builder.build()
-    })
-  },
+  load: (records, context) =>
+    [...records.map(({ value, line }) => messagesIn(value, line)), linesOf(records, isChatMessage)]
+      .filter(({ messages }) => messages.length > 0)
+      .map(({ messages }) => {
+        const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
+        for (const { message, line } of messages) builder.chat(message, { line })
+        return builder.build()
+      }),
 }
 
 const isChatMessage = (value: unknown): boolean =>
@@ -112,7 +107,12 @@ export const requestLog: TranscriptLoader = {
     records.flatMap(({ value, line }) => {
       const row = objectOf(value)
       const wire = wireOf(row)
-      return wire === undefined ? [] : [recordingOf(row, wire, line, context)]
+      try {
+        return wire === undefined ? [] : [recordingOf(row, wire, line, context)]
+      } catch {
+        context.problems.push({ line, message: 'This is no request that its API would take; left out.' })
+        return []
+      }
     }),
 }
 
@@ -130,111 +130,36 @@ function wireOf(row: Fields): Wire | undefined {
 
 function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext): Recording {
   const request = requestOf(row)
-  const model = stringOf(request['model']) ?? stringOf(row['model'])
-  const messages = elementsOf(request, wire).map((value): WireMessage => {
-    const parts = partsOf(value, wire)
-    return { role: roleOf(value), parts, line, json: () => JSON.stringify(value) }
-  })
+  const body = JSON.stringify(request)
+  const { list: key, elements: elementsOf } = SHAPES[wire]
+  const { tools, settings } = CODECS[wire].decode(body)
+  // Instructions inside the history are messages of it.
+  const { head } = CODECS[wire].decode(JSON.stringify({ ...request, [key]: [] }))
+  const model = settings.model ?? stringOf(row['model'])
+  const list = request[key]
+  const elements = typeof list === 'string' ? elementsOf('user', [list]) : recordsIn(list)
+  const messages = elements.map((element) => messageOf(wire, element, line))
   const call = {
     index: 0,
-    wire,
     from: 0,
     to: messages.length,
     line,
-    response: { parts: [], text: '', reasoning: '', calls: [] },
+    response: { parts: [] },
     model,
-    usage: usageOf(row['usage'], wire),
-    body: () => JSON.stringify(request),
+    usage: usageOn(wire, row['usage']),
+    body: () => body,
   }
-  const { file, problems } = context
   return {
     format: 'request-log',
-    file,
+    file: context.file,
     name: stringOf(row['id']),
     wire,
     model,
-    system: systemOf(request),
-    tools: toolsOf(request),
+    system: head.length > 0 ? head.map(({ text }) => text).join('\n') : undefined,
+    tools: tools.map(({ name, text }) => ({ name, json: text })),
     messages,
     calls: [call],
     compactions: [],
-    problems,
-  }
-}
-
-function elementsOf(request: Fields, wire: Wire): readonly Fields[] {
-  if (wire === 'gemini') return recordsIn(request['contents'])
-  if (wire !== 'openai-responses') return recordsIn(request['messages'])
-  return typeof request['input'] === 'string'
-    ? [{ role: 'user', content: request['input'] }]
-    : recordsIn(request['input'])
-}
-
-function roleOf(value: Fields): WireMessage['role'] {
-  const role = stringOf(value['role'])
-  if (role === 'assistant' || role === 'model') return 'assistant'
-  if (role === 'system' || role === 'developer') return 'system'
-  return role === 'tool' || stringOf(value['type'])?.endsWith('_output') === true ? 'tool' : 'user'
-}
-
-function partsOf(value: Fields, wire: Wire): readonly Part[] {
-  if (wire === 'anthropic-messages')
-    return partsOfContent(value['role'] === 'assistant' ? 'assistant' : 'user', value['content'])
-  if (wire === 'openai-chat') return partsOfChatMessage(value)
-  if (wire === 'openai-responses') return partsOfItem(value)
-  return recordsIn(value['parts']).map((part): Part => {
-    const call = part['functionCall']
-    if (isRecord(call))
-      return {
-        kind: 'call',
-        text: jsonText(call['args'] ?? {}),
-        input: call['args'],
-        toolName: stringOf(call['name']),
-        raw: part,
-      }
-    const response = part['functionResponse']
-    if (isRecord(response))
-      return {
-        kind: 'result',
-        text: jsonText(response['response'] ?? {}),
-        toolName: stringOf(response['name']),
-        raw: part,
-      }
-    const kind = part['thought'] === true ? 'reasoning' : value['role'] === 'model' ? 'assistant' : 'user'
-    return { kind, text: stringOf(part['text']) ?? '', raw: part }
-  })
-}
-
-function systemOf(request: Fields): string | undefined {
-  const system = request['system'] ?? request['instructions'] ?? at(request, 'systemInstruction', 'parts')
-  if (typeof system === 'string') return system
-  const text = recordsIn(system).map((block) => stringOf(block['text']) ?? '')
-  return text.length > 0 ? text.join('\n') : undefined
-}
-
-function toolsOf(request: Fields): readonly { name: string; json: string }[] {
-  const chat = chatTools(request['tools'])
-  if (chat.length > 0) return chat
-  const declared = recordsIn(request['tools']).flatMap((tool) =>
-    Array.isArray(tool['functionDeclarations']) ? recordsIn(tool['functionDeclarations']) : [tool],
-  )
-  return declared.map((tool) => ({
-    name: stringOf(tool['name']) ?? stringOf(tool['type']) ?? '',
-    json: JSON.stringify(tool),
-  }))
-}
-
-function usageOf(usage: unknown, wire: Wire): Usage | undefined {
-  if (wire === 'anthropic-messages') return anthropicUsage(usage)
-  if (wire !== 'gemini') return openaiUsage(usage)
-  const input = numberOf(at(usage, 'promptTokenCount'))
-  if (input === undefined) return undefined
-  const reasoning = numberOf(at(usage, 'thoughtsTokenCount')) ?? 0
-  return {
-    input,
-    cacheRead: numberOf(at(usage, 'cachedContentTokenCount')) ?? 0,
-    cacheWrite: 0,
-    output: (numberOf(at(usage, 'candidatesTokenCount')) ?? 0) + reasoning,
-    reasoning,
+    problems: context.problems,
   }
 }

@@ -1,4 +1,4 @@
-import type { ItemKind, Role } from '../../core/item.ts'
+import type { Item, Role } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 
 export type Wire = 'anthropic-messages' | 'openai-chat' | 'openai-responses' | 'gemini'
@@ -26,25 +26,12 @@ export interface Problem {
   readonly message: string
 }
 
-/** One part of a message in the words of core items. */
-export interface Part {
-  readonly kind: ItemKind
-  /** What a reader would see: prose, a call's arguments as JSON text, a result's text. */
-  readonly text: string
-  readonly callId?: string
-  readonly toolName?: string
-  readonly isError?: boolean
+/** One part of a message: an item as the wire's codec reads it. */
+export interface Part extends Pick<Item, 'kind' | 'role' | 'text' | 'callId' | 'toolName' | 'isError' | 'serverSide'> {
   /** A call's arguments as a value; a string where the tool takes free text. */
   readonly input?: unknown
   /** Base64 characters that travel with it. */
   readonly mediaBytes?: number
-  /** A call that the provider runs itself: the client sends no result for it. */
-  readonly serverSide?: boolean
-  /**
-   * The wire's own value, when the recording kept it: a block (Anthropic, Gemini) or a whole array element (OpenAI, where
-   * the parts of one element share it).
-   */
-  readonly raw?: unknown
 }
 
 /** One element of the wire's history array. Immutable; the JSON text is written when it is first asked for. */
@@ -55,22 +42,14 @@ export interface WireMessage {
   json(): string
 }
 
-/** What the model answered: the turn that a view is judged by. */
-export interface RecordedTurn {
-  readonly parts: readonly Part[]
-  readonly text: string
-  readonly reasoning: string
-  readonly calls: readonly Part[]
-}
-
 /** One model call. It sends `messages[from … to)` of its recording. */
 export interface RecordedCall {
   readonly index: number
-  readonly wire: Wire
   readonly from: number
   readonly to: number
   readonly line: number
-  readonly response: RecordedTurn
+  /** What the model answered: the turn that a view is judged by. */
+  readonly response: { readonly parts: readonly Part[] }
   readonly model?: string
   /** Absent when the recording has none: missing usage is not zero usage. */
   readonly usage?: Usage

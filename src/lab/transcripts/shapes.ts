@@ -1,13 +1,17 @@
-import type { Role } from '../../core/item.ts'
-import { isRecord } from '../../core/values.ts'
+import { type Item, mediaBytes } from '../../core/item.ts'
+import type { Usage } from '../../core/usage.ts'
+import { type Fields, parsedJson, recordsIn, textOf } from '../../core/values.ts'
+import { REASONING_KEYS } from '../../formats/openai-chat/decode.ts'
+import { CODECS } from '../../formats/registry.ts'
 import type { Part, RecordedTool, Wire } from './recording.ts'
+import { at, withoutKeys } from './values.ts'
 
-/** An array element before its JSON text is written. */
-export interface Rendered {
-  readonly role: Role
-  readonly parts: readonly Part[]
-  value(): unknown
-}
+/**
+ * What a loader reads, as the wire writes it: a text, a block of a message (Anthropic, Gemini), or a whole element of the history (OpenAI).
+ */
+export type Piece = string | Fields
+
+export type Side = 'user' | 'assistant'
 
 interface Head {
   readonly system: string | undefined
@@ -16,24 +20,16 @@ interface Head {
 }
 
 /** How one wire writes what a recording says. The result obeys the wire's rules about roles and pairs. */
-export interface WireShape {
-  readonly wire: Wire
-  /** User text and tool results that stand between two answers. */
-  fromUser(parts: readonly Part[]): readonly Rendered[]
-  fromModel(parts: readonly Part[]): readonly Rendered[]
+interface WireShape {
+  /** The member of a request that holds the history. */
+  readonly list: 'messages' | 'input' | 'contents'
+  /** The elements of the history that hold these pieces: what stands between two answers, or one answer. */
+  elements(side: Side, pieces: readonly Piece[]): readonly Fields[]
+  /** A piece as it is sent back, with its reasoning or without; undefined where nothing is left. */
+  sendable(piece: Piece, keepsReasoning: boolean): Piece | undefined
+  result(callId: string | undefined, tool: string | undefined, text: string): Fields
   /** The body around the history: its JSON is `before + messages.join(',') + after`. */
   envelope(head: Head): { readonly before: string; readonly after: string }
-}
-
-/** Parts of one array element share their raw value; those without one are grouped together. */
-function groupByRaw(parts: readonly Part[]): readonly (readonly Part[])[] {
-  const groups: Part[][] = []
-  for (const part of parts) {
-    const last = groups.at(-1)
-    if (last !== undefined && last[0]?.raw === part.raw) last.push(part)
-    else groups.push([part])
-  }
-  return groups
 }
 
 const toolList = (tools: readonly RecordedTool[]): string => `[${tools.map((tool) => tool.json).join(',')}]`
@@ -42,76 +38,50 @@ const toolList = (tools: readonly RecordedTool[]): string => `[${tools.map((tool
 const MAX_TOKENS = 8192
 
 const anthropicShape: WireShape = {
-  wire: 'anthropic-messages',
-
-  fromUser(parts) {
+  list: 'messages',
+  elements(role, pieces) {
+    const [results, others] = split(pieces, (piece) => at(piece, 'type') === 'tool_result')
     // Results must open the message that answers a call.
-    const ordered = [...parts.filter(isResultPart), ...parts.filter((part) => !isResultPart(part))]
-    return message('user', ordered)
+    const blocks = [...results, ...others]
+    if (blocks.length === 0) return []
+    const [only] = blocks
+    if (blocks.length === 1 && typeof only === 'string') return [{ role, content: only }]
+    return [
+      { role, content: blocks.map((block) => (typeof block === 'string' ? { type: 'text', text: block } : block)) },
+    ]
   },
-
-  fromModel: (parts) => message('assistant', parts),
-
+  sendable(block, keepsReasoning) {
+    // Empty text is refused, and thinking without its signature cannot be sent back.
+    if (typeof block === 'string') return block.trim() === '' ? undefined : block
+    if (block['type'] === 'text') return textOf(block['text']).trim() === '' ? undefined : block
+    if (block['type'] === 'thinking') return keepsReasoning && textOf(block['signature']) !== '' ? block : undefined
+    return keepsReasoning || block['type'] !== 'redacted_thinking' ? block : undefined
+  },
+  result: (callId, _tool, text) => ({ type: 'tool_result', tool_use_id: callId, content: text, is_error: true }),
   envelope({ system, tools, model }) {
-    const head = {
-      model,
-      max_tokens: MAX_TOKENS,
-      system,
-    }
+    const head = { model, max_tokens: MAX_TOKENS, system }
     const withTools = tools.length > 0 ? `,"tools":${toolList(tools)}` : ''
     return { before: `${JSON.stringify(head).slice(0, -1)}${withTools},"messages":[`, after: ']}' }
   },
 }
 
-const isResultPart = (part: Part): boolean => part.kind === 'result' && part.serverSide !== true
-
-function message(role: 'user' | 'assistant', parts: readonly Part[]): readonly Rendered[] {
-  const sendable = parts.filter(isSendable)
-  if (sendable.length === 0) return []
-  const [only] = sendable
-  const plain =
-    sendable.length === 1 && only?.raw === undefined && (only?.kind === 'user' || only?.kind === 'assistant')
-  return [{ role, parts: sendable, value: () => ({ role, content: plain ? only?.text : sendable.map(block) }) }]
-}
-
-/** Empty text blocks are refused, and thinking without its signature cannot be sent back. */
-function isSendable(part: Part): boolean {
-  if (part.kind === 'reasoning') return part.raw !== undefined
-  if (part.kind === 'media' || part.kind === 'opaque') return part.raw !== undefined
-  if (part.kind === 'call' || part.kind === 'result') return true
-  return part.text.trim() !== ''
-}
-
-function block(part: Part): unknown {
-  if (part.raw !== undefined) return part.raw
-  if (part.kind === 'call') {
-    const input = isRecord(part.input) ? part.input : { input: part.input ?? part.text }
-    return { type: 'tool_use', id: part.callId, name: part.toolName, input }
-  }
-  if (part.kind === 'result') {
-    const failed = part.isError === true ? { is_error: true } : {}
-    return { type: 'tool_result', tool_use_id: part.callId, content: part.text, ...failed }
-  }
-  return { type: 'text', text: part.text }
+/** Those that match, and the others. */
+function split<T>(all: readonly T[], matches: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(matches), all.filter((one) => !matches(one))]
 }
 
 const chatShape: WireShape = {
-  wire: 'openai-chat',
-
-  fromUser(parts) {
+  list: 'messages',
+  elements(role, pieces) {
+    const messages = pieces.map((piece) => (typeof piece === 'string' ? { role, content: piece } : piece))
+    if (role === 'assistant') return messages.length > 1 ? [joinedAnswer(messages)] : messages
     // Tool messages must follow the assistant message that called them directly.
-    const results = parts.filter((part) => part.kind === 'result')
-    const others = parts.filter((part) => part.kind !== 'result')
-    return [...groupByRaw(results), ...groupByRaw(others)].flatMap((group) =>
-      group[0]?.raw === undefined ? group.map(fromScratch) : [asRecorded(group)],
-    )
+    const [results, others] = split(messages, (message) => message['role'] === 'tool' || message['role'] === 'function')
+    return [...results, ...others]
   },
-
-  fromModel(parts) {
-    const groups = groupByRaw(parts)
-    return groups.flatMap((group) => (group[0]?.raw === undefined ? assistant(group) : [asRecorded(group)]))
-  },
-
+  sendable: (message, keepsReasoning) =>
+    keepsReasoning || typeof message === 'string' ? message : withoutKeys(message, REASONING_KEYS),
+  result: (callId, _tool, text) => ({ role: 'tool', tool_call_id: callId, content: text }),
   envelope({ system, tools, model }) {
     const first = system === undefined ? '' : `${JSON.stringify({ role: 'system', content: system })},`
     const declared = tools.length > 0 ? `,"tools":${toolList(tools)}` : ''
@@ -119,55 +89,31 @@ const chatShape: WireShape = {
   },
 }
 
-function asRecorded(group: readonly Part[]): Rendered {
-  const [first] = group
-  const role =
-    first?.kind === 'result'
-      ? 'tool'
-      : first?.kind === 'instruction'
-        ? 'system'
-        : first?.kind === 'user' || first?.kind === 'media'
-          ? 'user'
-          : 'assistant'
-  return { role, parts: group, value: () => first?.raw }
-}
-
-function fromScratch(part: Part): Rendered {
-  if (part.kind === 'result') {
-    return {
-      role: 'tool',
-      parts: [part],
-      value: () => ({ role: 'tool', tool_call_id: part.callId, content: part.text }),
-    }
+/** A response that was recorded in several lines is one message: calls must stand together before their results. */
+function joinedAnswer(messages: readonly Fields[]): Fields {
+  const said = (key: string): string | undefined => {
+    const texts = messages.map((message) => textOf(message[key])).filter((text) => text !== '')
+    return texts.length > 0 ? texts.join('\n') : undefined
   }
-  const role = part.kind === 'instruction' ? 'system' : 'user'
-  return { role, parts: [part], value: () => ({ role, content: part.text }) }
-}
-
-function assistant(parts: readonly Part[]): readonly Rendered[] {
-  const text = parts.filter((part) => part.kind === 'assistant').map((part) => part.text)
-  const reasoning = parts.filter((part) => part.kind === 'reasoning').map((part) => part.text)
-  const calls = parts.filter((part) => part.kind === 'call')
-  if (text.join('') === '' && calls.length === 0) return []
-  const value = () => ({
+  const calls = messages.flatMap((message) => recordsIn(message['tool_calls']))
+  return {
     role: 'assistant',
-    content: text.length === 0 ? null : text.join('\n'),
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join('\n') }),
-    ...(calls.length > 0 && {
-      tool_calls: calls.map((call) => ({
-        id: call.callId,
-        type: 'function',
-        function: { name: call.toolName, arguments: call.text },
-      })),
-    }),
-  })
-  return [{ role: 'assistant', parts, value }]
+    content: said('content') ?? null,
+    reasoning_content: said('reasoning_content'),
+    tool_calls: calls.length > 0 ? calls : undefined,
+  }
 }
 
 const responsesShape: WireShape = {
-  wire: 'openai-responses',
-  fromUser: (parts) => items(parts),
-  fromModel: (parts) => items(parts),
+  list: 'input',
+  elements: (role, pieces) =>
+    pieces.map((piece) => {
+      if (typeof piece !== 'string') return piece
+      const type = role === 'assistant' ? 'output_text' : 'input_text'
+      return { type: 'message', role, content: [{ type, text: piece }] }
+    }),
+  sendable: (item, keepsReasoning) => (keepsReasoning || at(item, 'type') !== 'reasoning' ? item : undefined),
+  result: (callId, _tool, text) => ({ type: 'function_call_output', call_id: callId, output: text }),
   envelope({ system, tools, model }) {
     const instructions = system === undefined ? '' : `,"instructions":${JSON.stringify(system)}`
     const declared = tools.length > 0 ? `,"tools":${toolList(tools)}` : ''
@@ -178,43 +124,18 @@ const responsesShape: WireShape = {
   },
 }
 
-function items(parts: readonly Part[]): readonly Rendered[] {
-  return groupByRaw(parts).flatMap((group) => {
-    const [first] = group
-    if (first === undefined) return []
-    if (first.raw !== undefined) return [{ role: roleOf(first), parts: group, value: () => first.raw }]
-    return group.map((part) => ({ role: roleOf(part), parts: [part], value: () => itemFromScratch(part) }))
-  })
-}
-
-function roleOf(part: Part): Role {
-  if (part.kind === 'result') return 'tool'
-  if (part.kind === 'instruction') return 'system'
-  return part.kind === 'user' || part.kind === 'media' ? 'user' : 'assistant'
-}
-
-function itemFromScratch(part: Part): unknown {
-  if (part.kind === 'call') {
-    return { type: 'function_call', call_id: part.callId, name: part.toolName, arguments: part.text }
-  }
-  if (part.kind === 'result') return { type: 'function_call_output', call_id: part.callId, output: part.text }
-  const role = roleOf(part)
-  const type = role === 'assistant' ? 'output_text' : 'input_text'
-  return { type: 'message', role: role === 'system' ? 'developer' : role, content: [{ type, text: part.text }] }
-}
-
 const geminiShape: WireShape = {
-  wire: 'gemini',
-
-  fromUser(parts) {
+  list: 'contents',
+  elements(side, pieces) {
+    const parts = pieces.map((piece) => (typeof piece === 'string' ? { text: piece } : piece))
+    const [results, others] = split(parts, (part) => part['functionResponse'] !== undefined)
+    const role = side === 'assistant' ? 'model' : 'user'
     // Responses answer the model's calls in one content of their own, before anything the user says.
-    const results = parts.filter((part) => part.kind === 'result')
-    const others = parts.filter((part) => part.kind !== 'result')
-    return [...content('user', results), ...content('user', others)]
+    return [results, others].filter((group) => group.length > 0).map((group) => ({ role, parts: group }))
   },
-
-  fromModel: (parts) => content('model', parts),
-
+  // Thought summaries are for people; only the signatures on other parts travel back.
+  sendable: (part) => (part === '' || at(part, 'thought') === true ? undefined : part),
+  result: (id, name, text) => ({ functionResponse: { id, name, response: { error: text } } }),
   envelope({ system, tools }) {
     const instruction =
       system === undefined ? '' : `"systemInstruction":${JSON.stringify({ parts: [{ text: system }] })},`
@@ -223,29 +144,47 @@ const geminiShape: WireShape = {
   },
 }
 
-function content(role: 'user' | 'model', parts: readonly Part[]): readonly Rendered[] {
-  // Thought summaries are for people; only the signatures on other parts travel back.
-  const sendable = parts.filter((part) => part.raw !== undefined || (part.kind !== 'reasoning' && part.text !== ''))
-  if (sendable.length === 0) return []
-  const itemRole = role === 'model' ? 'assistant' : sendable[0]?.kind === 'result' ? 'tool' : 'user'
-  return [{ role: itemRole, parts: sendable, value: () => ({ role, parts: sendable.map(toPart) }) }]
-}
-
-function toPart(part: Part): unknown {
-  if (part.raw !== undefined) return part.raw
-  if (part.kind === 'call') {
-    return { functionCall: { id: part.callId, name: part.toolName, args: isRecord(part.input) ? part.input : {} } }
-  }
-  if (part.kind === 'result') {
-    const key = part.isError === true ? 'error' : 'output'
-    return { functionResponse: { id: part.callId, name: part.toolName, response: { [key]: part.text } } }
-  }
-  return { text: part.text }
-}
-
 export const SHAPES: Readonly<Record<Wire, WireShape>> = {
   'anthropic-messages': anthropicShape,
   'openai-chat': chatShape,
   'openai-responses': responsesShape,
   gemini: geminiShape,
 }
+
+/**
+ * Elements of a history, read by the codec of their wire as any request is; undefined for what it cannot read: a wrong type, or a value nested
+ * too deep to be written.
+ */
+export function partsOf(wire: Wire, elements: readonly Fields[]): readonly Part[] | undefined {
+  try {
+    const { head, items } = CODECS[wire].decode(JSON.stringify({ [SHAPES[wire].list]: elements }))
+    return [...head, ...items].map(partOf)
+  } catch {
+    return undefined
+  }
+}
+
+function partOf(item: Item): Part {
+  const { kind, role, text, callId, toolName, isError, serverSide } = item
+  const bytes = mediaBytes(item)
+  return {
+    kind,
+    role,
+    text,
+    callId,
+    toolName,
+    isError,
+    serverSide,
+    // A custom tool takes free text.
+    input: kind === 'call' ? (parsedJson(text) ?? text) : undefined,
+    mediaBytes: bytes > 0 ? bytes : undefined,
+  }
+}
+
+/** What a provider reported, in the words of its own wire. */
+export const usageOn = (wire: Wire, usage: unknown): Usage | undefined =>
+  CODECS[wire].readResponse({ [wire === 'gemini' ? 'usageMetadata' : 'usage']: usage }).usage
+
+/** The content of a message: a text, or a list of blocks. */
+export const piecesOf = (content: unknown): readonly Piece[] =>
+  typeof content === 'string' ? [content] : recordsIn(content)

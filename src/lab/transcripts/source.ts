@@ -60,24 +60,13 @@ function brokenLine(content: string, last: boolean, read: number): string {
 /** Two writers without a lock leave `{…}{…}` on one line. */
 function splitConcatenated(content: string): { values: unknown[]; complete: boolean } {
   const values: unknown[] = []
-  let depth = 0
   let from = 0
-  let inString = false
-  for (let i = 0; i < content.length; i++) {
-    const code = content.charCodeAt(i)
-    if (inString) {
-      if (code === 92) i++
-      else if (code === 34) inString = false
-    } else if (code === 34) inString = true
-    else if (code === 123 || code === 91) depth++
-    else if (code === 125 || code === 93) {
-      depth--
-      if (depth > 0) continue
-      const parsed = parse(content.slice(from, i + 1))
-      if (parsed === undefined || depth < 0) return { values, complete: false }
-      values.push(parsed.value)
-      from = i + 1
-    }
+  while (from < content.length) {
+    const { complete, cutAt } = scan(content, from)
+    const parsed = complete ? parse(content.slice(from, cutAt)) : undefined
+    if (parsed === undefined) break
+    values.push(parsed.value)
+    from = cutAt
   }
   return { values, complete: content.slice(from).trim() === '' }
 }
@@ -108,72 +97,51 @@ function countLines(text: string, to: number): number {
   return lines
 }
 
-/** A damaged JSON document, closed after the last element that was complete. */
-interface Salvaged {
-  readonly value: unknown
-  /** Offset of the damage. */
-  readonly cutAt: number
-}
-
 const CLOSER: Readonly<Record<string, string>> = { '{': '}', '[': ']' }
 
-/**
- * Cuts a broken document behind its last complete array element or object member and closes what is open. One pass, no
- * recursion: a file that breaks off 100,000 levels deep costs no more than its length.
- */
-function salvageJson(text: string): Salvaged | undefined {
+interface Scanned {
+  /** Behind the value, or behind its last complete array element or object member. */
+  readonly cutAt: number
+  /** What was open there. */
+  readonly open: readonly string[]
+  /** Where reading stopped. */
+  readonly end: number
+  readonly complete: boolean
+}
+
+/** Reads the brackets of one value. One pass, no recursion: a file that breaks off 100,000 levels deep costs no more than its length. */
+function scan(text: string, from: number): Scanned {
   const open: string[] = []
-  let cut = 0
+  let cutAt = from
   let cutDepth = 0
   let inString = false
-  let end = text.length
-  for (let i = 0; i < text.length; i++) {
-    const character = text[i] as string
+  let at = from
+  for (; at < text.length; at++) {
+    const character = text[at]!
     if (inString) {
-      if (character === '\\') i++
+      if (character === '\\') at++
       else if (character === '"') inString = false
     } else if (character === '"') inString = true
     else if (character === '{' || character === '[') open.push(character)
     else if (character === '}' || character === ']') {
-      const opener = open.pop()
-      if (opener === undefined || CLOSER[opener] !== character) {
-        end = i
-        break
-      }
-      if (open.length > 0) {
-        cut = i + 1
-        cutDepth = open.length
-      }
+      if (CLOSER[open.at(-1) ?? ''] !== character) break
+      open.pop()
+      cutAt = at + 1
+      cutDepth = open.length
+      if (cutDepth === 0) return { cutAt, open, end: cutAt, complete: true }
     } else if (character === ',' && open.length > 0) {
-      cut = i
+      cutAt = at
       cutDepth = open.length
     }
   }
-  if (cut === 0) return undefined
-  // The brackets open at the cut are the outermost ones: later pushes stand behind it.
-  const closers = reopened(text, cut)
-    .slice(0, cutDepth)
-    .map((opener) => CLOSER[opener])
-    .toReversed()
-    .join('')
-  try {
-    return { value: JSON.parse(text.slice(0, cut) + closers) as unknown, cutAt: Math.max(cut, end - 1) }
-  } catch {
-    return undefined
-  }
+  // The brackets open at the cut are the outermost ones: later ones stand behind it.
+  return { cutAt, open: open.slice(0, cutDepth), end: at, complete: false }
 }
 
-function reopened(text: string, to: number): string[] {
-  const open: string[] = []
-  let inString = false
-  for (let i = 0; i < to; i++) {
-    const character = text[i] as string
-    if (inString) {
-      if (character === '\\') i++
-      else if (character === '"') inString = false
-    } else if (character === '"') inString = true
-    else if (character === '{' || character === '[') open.push(character)
-    else if (character === '}' || character === ']') open.pop()
-  }
-  return open
+/** A damaged document, closed after the last element that was complete; `cutAt` is the offset of the damage. */
+function salvageJson(text: string): { readonly value: unknown; readonly cutAt: number } | undefined {
+  const { cutAt, open, end } = scan(text, 0)
+  const closers = open.map((opener) => CLOSER[opener]).toReversed()
+  const parsed = parse(text.slice(0, cutAt) + closers.join(''))
+  return parsed === undefined ? undefined : { value: parsed.value, cutAt: Math.max(cutAt, end - 1) }
 }

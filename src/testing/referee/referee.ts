@@ -1,3 +1,4 @@
+// `createReferee` is one long closure: its steps share the memory, the log and the ids of the provider that it plays.
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
@@ -88,13 +89,12 @@ function splitter(chunkBytes: number | undefined, seed: number): (text: string) 
 }
 
 /** Never answers; ends when the client gives up or the referee closes. */
-function hang(closed: AbortSignal, client?: AbortSignal): Promise<RefereeResponse> {
+function hang(closed: AbortSignal, client: AbortSignal = closed): Promise<RefereeResponse> {
+  const signal = AbortSignal.any([closed, client])
   return new Promise((_resolve, reject) => {
     const giveUp = (): void => reject(new ConnectionCut())
-    for (const signal of [closed, ...(client === undefined ? [] : [client])]) {
-      if (signal.aborted) giveUp()
-      signal.addEventListener('abort', giveUp, { once: true })
-    }
+    if (signal.aborted) giveUp()
+    signal.addEventListener('abort', giveUp, { once: true })
   })
 }
 
@@ -307,16 +307,23 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return { status: failure.status, headers: { ...JSON_TYPE, ...failure.headers, ...rule }, body: sendBytes(body) }
   }
 
+  const errorEventOf = (failure: Failure, id: string): StreamEvent =>
+    dialect.errorEvent?.(failure, id) ?? { data: JSON.stringify(dialect.error(failure, id)) }
+
   const stream = (draft: Draft, events: readonly StreamEvent[], fault: Fault | undefined): RefereeResponse => {
     draft.status = 200
     const failure: Failure = { kind: 'overloaded', status: 529, message: 'Overloaded' }
-    const errorEvent = dialect.errorEvent(failure, ids.of('req', draft.number))
+    const errorEvent = errorEventOf(failure, ids.of('req', draft.number))
     const body = sendEvents({ events, fault, errorEvent, keepAlive: dialect.keepAlive, write: framing.write, options })
     return { status: 200, headers: { 'content-type': framing.contentType, 'cache-control': 'no-cache' }, body }
   }
 
   const failInside = (draft: Draft, failure: Failure, isStream: boolean): RefereeResponse => {
-    const { body, events } = dialect.refuseInside(failure, ids.of('req', draft.number), Math.floor(clock.now() / 1000))
+    const id = ids.of('req', draft.number)
+    const { body, events } = dialect.refuseInside?.(failure, id, Math.floor(clock.now() / 1000)) ?? {
+      body: dialect.error(failure, id),
+      events: [errorEventOf(failure, id)],
+    }
     return isStream ? stream(draft, events, undefined) : succeed(draft, failure.body ?? body)
   }
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createReferee, type Referee } from './referee.ts'
-import type { RefereeOptions, RefereeResponse } from './types.ts'
+import type { RefereeOptions } from './types.ts'
 
 /** A referee in this process: hand `referee.fetch` to an SDK, or call `referee.handle`. */
 export function createInProcessReferee(options: RefereeOptions): Referee {
@@ -90,37 +90,22 @@ async function serve(referee: Referee, incoming: IncomingMessage, outgoing: Serv
   outgoing.on('close', () => gone.abort())
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk as Buffer)
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
-  }
+  const headers = Object.entries(incoming.headers).map(
+    ([name, value]) => [name, [value ?? []].flat().join(', ')] as const,
+  )
   const response = await referee.handle({
     method: incoming.method ?? 'GET',
     path: incoming.url ?? '/',
-    headers,
+    headers: Object.fromEntries(headers),
     body: Buffer.concat(chunks),
     signal: gone.signal,
   })
-  await write(response, outgoing, gone.signal)
-}
-
-async function write(response: RefereeResponse, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
   outgoing.writeHead(response.status, response.headers)
-  try {
-    for await (const chunk of response.body) {
-      if (gone.aborted) return
-      await flush(outgoing, chunk)
-    }
-  } catch {
-    // The body was cut on purpose; what came before the cut has been flushed, so the client sees it.
-    outgoing.destroy()
-    return
+  // A body that was cut on purpose throws; what came before the cut has left, so the client sees it.
+  for await (const chunk of response.body) {
+    if (gone.signal.aborted) return
+    // A slow client slows us down, and a cut swallows nothing.
+    await new Promise<void>((resolve) => outgoing.write(chunk, () => resolve()))
   }
   outgoing.end()
 }
-
-/** Waits until a chunk has left the process: a slow client slows us down, and a cut swallows nothing. */
-const flush = (outgoing: ServerResponse, chunk: Uint8Array): Promise<void> =>
-  new Promise((resolve) => {
-    outgoing.write(chunk, () => resolve())
-  })

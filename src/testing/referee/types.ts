@@ -221,10 +221,10 @@ export interface Dialect {
   verify?(context: VerifyContext): Verification
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown
-  /** An error in the middle of a stream. */
-  errorEvent(failure: Failure, id: string): StreamEvent
-  /** How an answer that said 200 takes it back: whole, and as the events that stand before any content. */
-  refuseInside(failure: Failure, id: string, nowSeconds: number): Rendered
+  /** An error in the middle of a stream. @default the same error as data */
+  errorEvent?(failure: Failure, id: string): StreamEvent
+  /** How an answer that said 200 takes it back: whole, and as the events that stand before any content. @default the error alone */
+  refuseInside?(failure: Failure, id: string, nowSeconds: number): Rendered
   /** The answer, whole and as events. */
   render(context: RenderContext): Rendered
   count(tokens: number): unknown

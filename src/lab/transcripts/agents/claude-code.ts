@@ -1,7 +1,7 @@
-import { partsOfContent } from '../messages.ts'
 import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
-import { anthropicUsage, at, timeOf } from '../values.ts'
+import { piecesOf, usageOn } from '../shapes.ts'
+import { at, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
 
 /** Line types that Claude Code writes beside the messages. They never reach the model. */
@@ -58,7 +58,7 @@ function loadAgent(records: readonly SourceRecord[], context: LoadContext, name:
     format: 'claude-code',
     wire: 'anthropic-messages',
     ...context,
-    ...(name !== '' && { name }),
+    name: name === '' ? undefined : name,
   })
   const everything = context.options.resend === 'everything'
   const seen = new Set<string>()
@@ -75,7 +75,7 @@ function loadAgent(records: readonly SourceRecord[], context: LoadContext, name:
       builder.compact(line, numberOf(at(value, 'compactMetadata', 'preTokens')))
     } else if (value['type'] === 'user' && isRecord(value['message'])) {
       if (everything && value['isCompactSummary'] === true) continue
-      builder.user(partsOfContent('user', value['message']['content']), line)
+      builder.user(piecesOf(value['message']['content']), line)
     } else if (value['type'] === 'assistant' && isRecord(value['message'])) {
       addAnswer(builder, value, value['message'], line)
     }
@@ -136,12 +136,12 @@ function addAnswer(builder: RecordingBuilder, value: Fields, message: Fields, li
   // Placeholders that the client wrote itself after an error or a local command: no model was called.
   if (model === '<synthetic>') return
   builder.answer({
-    parts: partsOfContent('assistant', message['content']),
+    pieces: piecesOf(message['content']),
     line,
     outputPartial: true,
     id: stringOf(message['id']),
     model,
-    usage: anthropicUsage(message['usage']),
+    usage: usageOn('anthropic-messages', message['usage']),
     at: timeOf(value['timestamp']),
   })
 }

@@ -1,9 +1,9 @@
-import type { Usage } from '../../../core/usage.ts'
-import { partOfBlock } from '../messages.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader } from '../recording.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, objectOf, timeOf, withoutKeys } from '../values.ts'
+import type { LoadContext, Recording, TranscriptLoader } from '../recording.ts'
+import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../../core/values.ts'
+import { usageIn } from '../../../core/usage.ts'
+import { type Piece, piecesOf } from '../shapes.ts'
+import { at, jsonText, objectOf, timeOf, withoutKeys } from '../values.ts'
 
 /** Cline's session file: Anthropic-like blocks, files as blocks of their own, the prompt in `system_prompt`. */
 export const cline: TranscriptLoader = {
@@ -18,21 +18,16 @@ export const cline: TranscriptLoader = {
 
 function loadSession(document: Fields, line: number, context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'cline', wire: 'anthropic-messages', ...context })
-  builder.system(stringOf(document['system_prompt']) ?? '')
+  builder.system(textOf(document['system_prompt']))
   for (const message of recordsIn(document['messages'])) {
-    const role = message['role'] === 'assistant' ? 'assistant' : 'user'
-    const content = message['content']
-    const parts: readonly Part[] =
-      typeof content === 'string'
-        ? [{ kind: role, text: content }]
-        : recordsIn(content).map((block) => part(role, block))
-    if (role === 'user') builder.user(parts, line)
+    const pieces = piecesOf(message['content']).map(asOnTheWire)
+    if (message['role'] !== 'assistant') builder.user(pieces, line)
     else {
       builder.answer({
-        parts,
+        pieces,
         line,
         model: stringOf(at(message, 'modelInfo', 'id')),
-        usage: usageOf(message['metrics']),
+        usage: usageIn(message['metrics'], USAGE),
         at: timeOf(message['ts']),
       })
     }
@@ -40,31 +35,20 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
   return builder.build()
 }
 
-function part(role: 'user' | 'assistant', block: Fields): Part {
-  if (block['type'] === 'file') {
-    return {
-      kind: role,
-      text: `<file path="${stringOf(block['path']) ?? ''}">\n${stringOf(block['content']) ?? ''}\n</file>`,
-    }
-  }
-  // `name` on a result is Cline's own; the wire does not take it.
-  if (block['type'] === 'tool_result') {
-    return { ...partOfBlock(role, withoutKeys(block, ['name'])), toolName: stringOf(block['name']) }
-  }
-  const read = partOfBlock(role, block)
-  if (read.kind !== 'reasoning' || stringOf(block['signature']) !== undefined) return read
-  return { kind: 'reasoning', text: read.text }
+function asOnTheWire(block: Piece): Piece {
+  if (typeof block === 'string') return block
+  if (block['type'] === 'file') return `<file path="${textOf(block['path'])}">\n${textOf(block['content'])}\n</file>`
+  if (block['type'] !== 'tool_result') return block
+  // `name` is Cline's own, and so are some tools' results; the wire takes neither.
+  const { content } = block
+  const isOwn = recordsIn(content).some(({ type }) => type === undefined)
+  return { ...withoutKeys(block, ['name']), content: isOwn ? jsonText(content) : content }
 }
 
 /** Cline's input includes what was read from the cache. */
-function usageOf(metrics: unknown): Usage | undefined {
-  const input = numberOf(at(metrics, 'inputTokens'))
-  if (input === undefined) return undefined
-  return {
-    input,
-    cacheRead: numberOf(at(metrics, 'cacheReadTokens')) ?? 0,
-    cacheWrite: numberOf(at(metrics, 'cacheWriteTokens')) ?? 0,
-    output: numberOf(at(metrics, 'outputTokens')) ?? 0,
-    reasoning: 0,
-  }
+const USAGE = {
+  input: 'inputTokens',
+  cacheRead: 'cacheReadTokens',
+  cacheWrite: 'cacheWriteTokens',
+  output: 'outputTokens',
 }

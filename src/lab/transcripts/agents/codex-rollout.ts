@@ -1,8 +1,8 @@
 import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
-import { isModelItem, partsOfItem } from '../messages.ts'
-import { at, openaiUsage, timeOf } from '../values.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { usageIn } from '../../../core/usage.ts'
+import { at, timeOf } from '../values.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 
 const ENVELOPES = new Set(['session_meta', 'turn_context', 'response_item', 'event_msg', 'compacted'])
 
@@ -67,10 +67,11 @@ function addItem(
   time: number | undefined,
   progress: Progress,
 ): void {
-  const parts = partsOfItem(item)
-  if (parts.length === 0) return
+  // Reasoning without its encrypted content and without a summary says nothing, and cannot be sent back.
+  if (item['type'] === 'reasoning' && item['encrypted_content'] === undefined && !hasWords(item)) return
+  if (item['type'] === undefined && item['role'] === undefined) return
   if (!isModelItem(item)) {
-    builder.user(parts, line)
+    builder.user([item], line)
     progress.inputSince = true
     return
   }
@@ -78,17 +79,35 @@ function addItem(
   progress.inputSince = false
   builder.answer({
     id: `response-${progress.responses}`,
-    parts,
+    pieces: [item],
     line,
     model: progress.model,
     at: time,
   })
 }
 
+const hasWords = (reasoning: Fields): boolean =>
+  [...recordsIn(reasoning['summary']), ...recordsIn(reasoning['content'])].some((part) => textOf(part['text']) !== '')
+
+const CALLS = /^(?:reasoning|.*_call)$/
+
+/** An item that the model produced, not the client. */
+const isModelItem = (item: Fields): boolean =>
+  item['type'] === 'message' || item['type'] === undefined
+    ? item['role'] === 'assistant'
+    : CALLS.test(textOf(item['type']))
+
+const USAGE = {
+  input: 'input_tokens',
+  cacheRead: 'cached_input_tokens',
+  output: 'output_tokens',
+  reasoning: 'reasoning_output_tokens',
+}
+
 /** The event repeats when only the rate limits changed; a changed total is a call. It also ends the response. */
 function tokenCount(builder: RecordingBuilder, payload: Fields, progress: Progress): void {
   const total = numberOf(at(payload, 'info', 'total_token_usage', 'total_tokens'))
-  const usage = openaiUsage(at(payload, 'info', 'last_token_usage'))
+  const usage = usageIn(at(payload, 'info', 'last_token_usage'), USAGE)
   if (usage === undefined || total === undefined || total === progress.totalTokens) return
   progress.totalTokens = total
   if (builder.usage(usage)) progress.inputSince = true
@@ -100,12 +119,11 @@ function compacted(builder: RecordingBuilder, payload: Fields, line: number): vo
   const replacement = recordsIn(payload['replacement_history'])
   if (replacement.length === 0) {
     const summary = stringOf(payload['message']) ?? ''
-    if (summary !== '') builder.user([{ kind: 'user', text: summary }], line)
+    if (summary !== '') builder.user([summary], line)
     return
   }
   for (const item of replacement) {
-    const parts = partsOfItem(item)
-    if (isModelItem(item)) builder.answer({ parts, line, isCall: false })
-    else builder.user(parts, line)
+    if (isModelItem(item)) builder.answer({ pieces: [item], line, isCall: false })
+    else builder.user([item], line)
   }
 }

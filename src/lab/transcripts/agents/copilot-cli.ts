@@ -1,6 +1,6 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
-import { type Fields, isRecord, recordsIn, stringOf } from '../../../core/values.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
 const EVENT = /^(session|hook|system|user|assistant|tool|permission|subagent|skill|abort)\b/
@@ -20,22 +20,19 @@ function loadEvents(records: readonly SourceRecord[], context: LoadContext): Rec
     const data = objectOf(value['data'])
     switch (value['type']) {
       case 'system.message':
-        builder.system(stringOf(data['content']) ?? '')
+        builder.system(textOf(data['content']))
         break
       case 'user.message':
-        builder.user(
-          [{ kind: 'user', text: stringOf(data['transformedContent']) ?? stringOf(data['content']) ?? '' }],
-          line,
-        )
+        builder.user([stringOf(data['transformedContent']) ?? textOf(data['content'])], line)
         break
       case 'system.notification':
-        builder.user([{ kind: 'user', text: stringOf(data['content']) ?? '' }], line)
+        builder.user([textOf(data['content'])], line)
         break
       case 'assistant.message':
         addAnswer(builder, data, line, timeOf(value['timestamp']))
         break
       case 'tool.execution_complete':
-        builder.user([resultPart(data)], line)
+        builder.user([resultOf(data)], line)
         break
       case 'session.compaction_complete':
         addCompaction(builder, data, line)
@@ -46,21 +43,20 @@ function loadEvents(records: readonly SourceRecord[], context: LoadContext): Rec
 }
 
 function addAnswer(builder: RecordingBuilder, data: Fields, line: number, time: number | undefined): void {
-  const reasoning = stringOf(data['reasoningText']) ?? ''
-  const text = stringOf(data['content']) ?? ''
-  const calls = recordsIn(data['toolRequests']).map((request): Part => ({
-    kind: 'call',
-    text: jsonText(request['arguments'] ?? {}),
-    input: request['arguments'] ?? {},
-    callId: stringOf(request['toolCallId']),
-    toolName: stringOf(request['name']),
+  const calls = recordsIn(data['toolRequests']).map((request) => ({
+    id: request['toolCallId'],
+    type: 'function',
+    function: { name: request['name'], arguments: jsonText(request['arguments'] ?? {}) },
   }))
+  const [text, reasoning] = [textOf(data['content']), textOf(data['reasoningText'])]
+  const message = {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    reasoning_content: reasoning === '' ? undefined : reasoning,
+    tool_calls: calls.length > 0 ? calls : undefined,
+  }
   builder.answer({
-    parts: [
-      ...(reasoning === '' ? [] : [{ kind: 'reasoning' as const, text: reasoning }]),
-      ...(text === '' ? [] : [{ kind: 'assistant' as const, text }]),
-      ...calls,
-    ],
+    pieces: text === '' && calls.length === 0 ? [] : [message],
     line,
     id: stringOf(data['apiCallId']),
     model: stringOf(data['model']),
@@ -68,19 +64,15 @@ function addAnswer(builder: RecordingBuilder, data: Fields, line: number, time: 
   })
 }
 
-function resultPart(data: Fields): Part {
-  const error = stringOf(at(data, 'error', 'message'))
-  return {
-    kind: 'result',
-    text: stringOf(at(data, 'result', 'content')) ?? error ?? '',
-    callId: stringOf(data['toolCallId']),
-    ...(data['success'] === false && { isError: true }),
-  }
-}
+const resultOf = (data: Fields): Fields => ({
+  role: 'tool',
+  tool_call_id: data['toolCallId'],
+  content: stringOf(at(data, 'result', 'content')) ?? textOf(at(data, 'error', 'message')),
+})
 
 function addCompaction(builder: RecordingBuilder, data: Fields, line: number): void {
   const summary = stringOf(data['summaryContent'])
   // A compaction that failed changes nothing.
   if (summary === undefined || !builder.compact(line)) return
-  builder.user([{ kind: 'user', text: summary }], line)
+  builder.user([summary], line)
 }

@@ -1,7 +1,8 @@
-import type { Usage } from '../../../core/usage.ts'
+import { usageIn } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader } from '../recording.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import type { LoadContext, Recording, TranscriptLoader } from '../recording.ts'
+import { type Fields, isRecord, recordsIn, stringOf } from '../../../core/values.ts'
+import type { Piece } from '../shapes.ts'
 import { at, jsonText, timeOf } from '../values.ts'
 
 /**
@@ -94,10 +95,10 @@ function loadSession(session: Session, context: LoadContext): Recording {
     for (const entry of entries) {
       if (entry.isReplacement && !replaced) continue
       if (entry.message['type'] === 'user') {
-        builder.user(partsOf('user', entry.message['content']), entry.line)
+        builder.user(piecesIn(entry.message['content']), entry.line)
         modelSpokeLast = false
       } else if (entry.message['type'] === 'gemini') {
-        if (modelSpokeLast) builder.user([{ kind: 'user', text: CONTINUE }], entry.line)
+        if (modelSpokeLast) builder.user([CONTINUE], entry.line)
         addAnswer(builder, entry)
         modelSpokeLast = recordsIn(entry.message['toolCalls']).length === 0
       }
@@ -107,72 +108,42 @@ function loadSession(session: Session, context: LoadContext): Recording {
 }
 
 function addAnswer(builder: RecordingBuilder, { message, line, isReplacement }: Entry): void {
-  const thoughts = recordsIn(message['thoughts']).map((thought): Part => ({
-    kind: 'reasoning',
-    text: [thought['subject'], thought['description']].map(jsonText).join('\n'),
+  const thoughts = recordsIn(message['thoughts']).map(({ subject, description }) => ({
+    thought: true,
+    text: [subject, description].map(jsonText).join('\n'),
   }))
   const calls = recordsIn(message['toolCalls'])
+  const made = calls.map(({ id, name, args = {} }) => ({ functionCall: { id, name, args } }))
   builder.answer({
-    parts: [...thoughts, ...partsOf('assistant', message['content']), ...calls.map(callPart)],
+    pieces: [...thoughts, ...piecesIn(message['content']), ...made],
     line,
     isCall: !isReplacement,
     model: stringOf(message['model']),
-    usage: usageOf(message['tokens']),
+    usage: usageIn(message['tokens'], USAGE),
     at: timeOf(message['timestamp']),
   })
-  for (const call of calls) builder.user(resultParts(call), line)
+  for (const call of calls) builder.user(resultsIn(call), line)
 }
 
-function partsOf(kind: 'user' | 'assistant', content: unknown): readonly Part[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ kind, text: content }]
-  const parts = Array.isArray(content) ? content : [content]
-  return parts.flatMap((part): Part[] => {
-    if (typeof part === 'string') return part === '' ? [] : [{ kind, text: part }]
-    if (!isRecord(part)) return []
-    const text = stringOf(part['text'])
-    if (text !== undefined) return text === '' ? [] : [{ kind, text, raw: part }]
-    return [{ kind: 'media', text: '', mediaBytes: (stringOf(at(part, 'inlineData', 'data')) ?? '').length, raw: part }]
-  })
-}
-
-const callPart = (call: Fields): Part => ({
-  kind: 'call',
-  text: jsonText(call['args'] ?? {}),
-  input: call['args'] ?? {},
-  callId: stringOf(call['id']),
-  toolName: stringOf(call['name']),
-})
+const piecesIn = (content: unknown): readonly Piece[] =>
+  [content].flat().filter((part): part is Piece => (typeof part === 'string' && part !== '') || isRecord(part))
 
 /** The function's response, and beside it whatever media it brought along. */
-function resultParts(call: Fields): readonly Part[] {
-  const result = call['result']
-  const named = { callId: stringOf(call['id']), toolName: stringOf(call['name']) }
-  const failed = call['status'] === 'error' ? { isError: true } : {}
-  if (typeof result === 'string') return [{ kind: 'result', text: result, ...named, ...failed }]
+function resultsIn({ id, name, result, status }: Fields): readonly Piece[] {
+  const responseOf = (response: unknown): Fields => ({ functionResponse: { id, name, response } })
+  if (typeof result === 'string') return [responseOf({ [status === 'error' ? 'error' : 'output']: result })]
   let answered = false
-  return (Array.isArray(result) ? result : [result]).flatMap((part): Part[] => {
-    if (!isRecord(part)) return []
+  return recordsIn([result].flat()).map((part) => {
     const response = at(part, 'functionResponse', 'response')
-    if (response === undefined || answered) {
-      return [
-        {
-          kind: 'media',
-          text: stringOf(part['text']) ?? '',
-          mediaBytes: (stringOf(at(part, 'inlineData', 'data')) ?? '').length,
-          raw: part,
-        },
-      ]
-    }
+    if (response === undefined || answered) return part
     answered = true
-    const text = stringOf(at(response, 'output')) ?? stringOf(at(response, 'error')) ?? jsonText(response)
-    return [{ kind: 'result', text, raw: part, ...named, ...failed }]
+    return responseOf(response)
   })
 }
 
-function usageOf(tokens: unknown): Usage | undefined {
-  const input = numberOf(at(tokens, 'input'))
-  if (input === undefined) return undefined
-  const reasoning = numberOf(at(tokens, 'thoughts')) ?? 0
-  const cacheRead = numberOf(at(tokens, 'cached')) ?? 0
-  return { input, cacheRead, cacheWrite: 0, output: (numberOf(at(tokens, 'output')) ?? 0) + reasoning, reasoning }
+const USAGE = {
+  input: 'input',
+  cacheRead: 'cached',
+  output: ['output', 'thoughts'],
+  reasoning: 'thoughts',
 }

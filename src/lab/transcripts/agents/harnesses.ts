@@ -1,8 +1,8 @@
-import { type Fields, isRecord, listOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { type Fields, isRecord, listOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { RecordingBuilder } from '../builder.ts'
-import { addChatMessage, chatTools } from '../messages.ts'
-import type { LoadContext, Recording, TranscriptLoader } from '../recording.ts'
-import { at, jsonText, objectOf, openaiUsage, timeOf, withoutKeys } from '../values.ts'
+import { usageOn } from '../shapes.ts'
+import type { LoadContext, RecordedTool, Recording, TranscriptLoader } from '../recording.ts'
+import { at, jsonText, objectOf, timeOf, withoutKeys } from '../values.ts'
 
 /**
  * OpenHands' event log: actions of the agent and observations of its tools. Newer events carry the model's response (the
@@ -33,41 +33,39 @@ function loadEvents(events: readonly Fields[], document: Fields, line: number, c
   })
   builder.model(stringOf(at(document, 'metadata', 'llm_config', 'model')))
   const answered = new Set<string>()
-  let lastAction: OldAction | undefined
+  let lastCall: string | undefined
   let count = 0
   for (const event of events) {
     const metadata = event['tool_call_metadata']
     if (event['action'] === 'system') {
-      builder.system(stringOf(at(event, 'args', 'content')) ?? '')
-      builder.tools(chatTools(at(event, 'args', 'tools')))
+      builder.system(textOf(at(event, 'args', 'content')))
+      builder.tools(toolsIn(at(event, 'args', 'tools')))
     } else if (isRecord(metadata)) {
-      if ('action' in event) addResponse(builder, event, metadata, answered, line, context)
-      else builder.user([{ kind: 'result', text: stringOf(event['content']) ?? '', ...resultNames(metadata) }], line)
+      if ('action' in event) addResponse(builder, event, metadata, answered, line)
+      else builder.user([resultOf(metadata['tool_call_id'], event)], line)
     } else if ('action' in event) {
-      lastAction = addPlainAction(builder, event, `call_${++count}`, line) ?? lastAction
-    } else if (lastAction !== undefined && !HIDDEN.has(stringOf(event['observation']) ?? '')) {
-      builder.user(
-        [{ kind: 'result', text: stringOf(event['content']) ?? '', callId: lastAction.id, toolName: lastAction.name }],
-        line,
-      )
-      lastAction = undefined
+      const id = `call_${++count}`
+      if (addPlainAction(builder, event, id, line)) lastCall = id
+    } else if (lastCall !== undefined && !HIDDEN.has(textOf(event['observation']))) {
+      builder.user([resultOf(lastCall, event)], line)
+      lastCall = undefined
     }
   }
   return builder.build()
 }
 
-interface OldAction {
-  readonly id: string
-  readonly name: string
-}
+const resultOf = (id: unknown, { content }: Fields): Fields => ({
+  role: 'tool',
+  tool_call_id: id,
+  content: textOf(content),
+})
+
+/** `[{ type: 'function', function: { name, … } }]` as recorded tools. */
+const toolsIn = (tools: unknown): readonly RecordedTool[] =>
+  recordsIn(tools).map((tool) => ({ name: textOf(at(tool, 'function', 'name')), json: JSON.stringify(tool) }))
 
 /** Bookkeeping that the agent's model never sees. */
 const HIDDEN = new Set(['recall', 'agent_state_changed', 'null', 'change_agent_state', 'condensation'])
-
-const resultNames = (metadata: Fields) => ({
-  callId: stringOf(metadata['tool_call_id']),
-  toolName: stringOf(metadata['function_name']),
-})
 
 function addResponse(
   builder: RecordingBuilder,
@@ -75,7 +73,6 @@ function addResponse(
   metadata: Fields,
   answered: Set<string>,
   line: number,
-  context: LoadContext,
 ): void {
   const response = objectOf(metadata['model_response'])
   const id = stringOf(response['id']) ?? `event-${jsonText(event['id'])}`
@@ -83,49 +80,37 @@ function addResponse(
   answered.add(id)
   const message = objectOf(at(recordsIn(response['choices'])[0], 'message'))
   const calls = recordsIn(message['tool_calls']).map((call) => withoutKeys(call, ['index']))
-  const chat = {
-    role: 'assistant',
-    content: message['content'] ?? null,
-    ...(calls.length > 0 && { tool_calls: calls }),
-  }
-  addChatMessage(
-    builder,
-    chat,
-    {
-      line,
-      usage: openaiUsage(response['usage']),
-      model: stringOf(response['model']),
-      at: timeOf(event['timestamp']),
-    },
-    context.options,
-  )
+  const tool_calls = calls.length > 0 ? calls : undefined
+  builder.answer({
+    pieces: [{ role: 'assistant', content: message['content'] ?? null, tool_calls }],
+    line,
+    usage: usageOn('openai-chat', response['usage']),
+    model: stringOf(response['model']),
+    at: timeOf(event['timestamp']),
+  })
 }
 
-/** An action without the model's response: what the user said, what the agent said, or a call told by its arguments. */
-function addPlainAction(builder: RecordingBuilder, event: Fields, id: string, line: number): OldAction | undefined {
-  const action = stringOf(event['action']) ?? ''
-  const args = isRecord(event['args'])
-    ? event['args']
-    : withoutKeys(event, ['action', 'id', 'timestamp', 'source', 'message'])
-  if (HIDDEN.has(action)) return undefined
+/**
+ * An action without the model's response: what the user said, what the agent said, or a call told by its arguments. True: a result follows.
+ */
+function addPlainAction(builder: RecordingBuilder, event: Fields, id: string, line: number): boolean {
+  const name = textOf(event['action'])
+  const own = ['action', 'id', 'timestamp', 'source', 'message']
+  const args = isRecord(event['args']) ? event['args'] : withoutKeys(event, own)
+  if (HIDDEN.has(name)) return false
   const at = timeOf(event['timestamp'])
-  const content = stringOf(args['content']) ?? ''
-  if (action === 'message') {
-    if (event['source'] === 'agent') builder.answer({ parts: [{ kind: 'assistant', text: content }], line, at })
-    else if (content !== '') builder.user([{ kind: 'user', text: content }], line)
-    return undefined
+  if (name === 'message') {
+    const content = textOf(args['content'])
+    if (event['source'] === 'agent') builder.answer({ pieces: [content], line, at })
+    else if (content !== '') builder.user([content], line)
+    return false
   }
-  const thought = stringOf(args['thought']) ?? ''
+  const thought = textOf(args['thought'])
   const input = withoutKeys(args, ['thought', 'is_confirmed', 'action_risk', 'keep_prompt', 'kernel_init_code'])
-  builder.answer({
-    parts: [
-      ...(thought === '' ? [] : [{ kind: 'assistant' as const, text: thought }]),
-      { kind: 'call', text: jsonText(input), input, callId: id, toolName: action },
-    ],
-    line,
-    at,
-  })
-  return { id, name: action }
+  const call = { id, type: 'function', function: { name, arguments: jsonText(input) } }
+  const message = { role: 'assistant', content: thought === '' ? null : thought, tool_calls: [call] }
+  builder.answer({ pieces: [message], line, at })
+  return true
 }
 
 /** SWE-agent's `.traj`: `history` is what the model saw, `trajectory` the same as steps. */
@@ -149,7 +134,7 @@ function loadTrajectory(document: Fields, line: number, context: LoadContext): R
   for (const message of recordsIn(document['history'])) {
     // A demonstration shows another run's answers: history for this one, not calls of it.
     const isCall = message['is_demo'] !== true
-    addChatMessage(builder, asChatMessage(message), { line, isCall }, context.options)
+    builder.chat(asChatMessage(message), { line, isCall })
   }
   return builder.build()
 }
@@ -162,8 +147,8 @@ function asChatMessage(message: Fields): Fields {
   return {
     role,
     content: message['content'] ?? '',
-    ...(calls.length > 0 && { tool_calls: calls }),
-    ...(role === 'tool' && callId !== undefined && { tool_call_id: callId }),
+    tool_calls: calls.length > 0 ? calls : undefined,
+    tool_call_id: role === 'tool' ? callId : undefined,
   }
 }
 
@@ -179,7 +164,7 @@ export const tauBench: TranscriptLoader = {
       recordsIn(Array.isArray(value) ? value : [value]).map((task) => {
         const name = `task ${jsonText(task['task_id'])}, trial ${jsonText(task['trial'] ?? 0)}`
         const builder = new RecordingBuilder({ format: 'tau-bench', wire: 'openai-chat', ...context, name })
-        for (const message of recordsIn(task['traj'])) addChatMessage(builder, message, { line }, context.options)
+        for (const message of recordsIn(task['traj'])) builder.chat(message, { line })
         return builder.build()
       }),
     ),
@@ -209,12 +194,12 @@ function loadSimulation(document: Fields, simulation: Fields, line: number, cont
   const builder = new RecordingBuilder({ format: 'tau2-bench', wire: 'openai-chat', ...context, name })
   const model = stringOf(at(document, 'info', 'agent_info', 'llm'))
   builder.model(model)
-  builder.system(stringOf(at(document, 'info', 'environment_info', 'policy')) ?? stringOf(simulation['policy']) ?? '')
+  builder.system(stringOf(at(document, 'info', 'environment_info', 'policy')) ?? textOf(simulation['policy']))
   let userSpoke = false
   for (const message of recordsIn(simulation['messages'])) {
     if (message['requestor'] === 'user') continue
     if (message['role'] === 'user') {
-      const text = stringOf(message['content']) ?? ''
+      const text = textOf(message['content'])
       if (text === '') continue
       userSpoke = true
     }
@@ -223,10 +208,10 @@ function loadSimulation(document: Fields, simulation: Fields, line: number, cont
       // The greeting is a constant of the benchmark.
       isCall: userSpoke,
       model,
-      usage: openaiUsage(message['usage']),
+      usage: usageOn('openai-chat', message['usage']),
       at: timeOf(message['timestamp']),
     }
-    addChatMessage(builder, flatAsChat(message), meta, context.options)
+    builder.chat(flatAsChat(message), meta)
   }
   return builder.build()
 }
@@ -234,18 +219,18 @@ function loadSimulation(document: Fields, simulation: Fields, line: number, cont
 /** tau2 flattens calls to `{ id, name, arguments }` and gives a result the id of its call. */
 function flatAsChat(message: Fields): Fields {
   if (message['role'] === 'tool') {
-    return { role: 'tool', tool_call_id: message['id'], content: stringOf(message['content']) ?? '' }
+    return { role: 'tool', tool_call_id: message['id'], content: textOf(message['content']) }
   }
   const calls = message['role'] === 'assistant' ? recordsIn(message['tool_calls']) : []
   return {
     role: message['role'],
     content: message['content'] ?? null,
-    ...(calls.length > 0 && {
-      tool_calls: calls.map((call) => ({
-        id: call['id'],
-        type: 'function',
-        function: { name: call['name'], arguments: jsonText(call['arguments'] ?? {}) },
-      })),
-    }),
+    tool_calls: calls.length > 0 ? calls.map(callOf) : undefined,
   }
 }
+
+const callOf = ({ id, name, arguments: input = {} }: Fields): Fields => ({
+  id,
+  type: 'function',
+  function: { name, arguments: jsonText(input) },
+})

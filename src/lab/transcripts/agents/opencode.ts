@@ -1,10 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { Usage } from '../../../core/usage.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
+import { usageIn } from '../../../core/usage.ts'
+import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader } from '../recording.ts'
-import { at, jsonText, objectOf, timeOf } from '../values.ts'
+import type { LoadContext, Recording, TranscriptLoader } from '../recording.ts'
+import type { Piece } from '../shapes.ts'
+import { at, objectOf, timeOf } from '../values.ts'
 
 /**
  * OpenCode's session as `opencode export` writes it: `{ info, messages: [{ info, parts }] }`. A tool part holds the call and
@@ -32,7 +33,7 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
     const info = objectOf(message['info'])
     const parts = recordsIn(message['parts'])
     if (info['role'] === 'assistant') addSteps(builder, info, parts, line)
-    else builder.user(parts.flatMap(userPart), line)
+    else builder.user(parts.flatMap(textIn), line)
   }
   return builder.build()
 }
@@ -40,8 +41,7 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
 function addSteps(builder: RecordingBuilder, info: Fields, parts: readonly Fields[], line: number): void {
   // OpenCode writes its summary as an assistant message and sends nothing older from then on.
   if (info['summary'] === true) {
-    const text = parts.map((part) => (part['type'] === 'text' ? (stringOf(part['text']) ?? '') : '')).join('\n')
-    if (builder.compact(line)) builder.user([{ kind: 'user', text }], line)
+    if (builder.compact(line)) builder.user([parts.flatMap(textIn).join('\n')], line)
     return
   }
   const steps: { parts: Fields[]; tokens: unknown }[] = []
@@ -53,55 +53,39 @@ function addSteps(builder: RecordingBuilder, info: Fields, parts: readonly Field
   }
   for (const step of steps) {
     builder.answer({
-      parts: step.parts.flatMap(assistantPart),
+      pieces: step.parts.flatMap(assistantBlock),
       line,
       model: stringOf(info['modelID']),
-      usage: usageOf(step.tokens ?? (steps.length === 1 ? info['tokens'] : undefined)),
+      usage: usageIn(step.tokens ?? (steps.length === 1 ? info['tokens'] : undefined), USAGE),
       at: timeOf(at(info, 'time', 'created')),
     })
-    builder.user(step.parts.flatMap(resultPart), line)
+    builder.user(step.parts.flatMap(resultBlock), line)
   }
 }
 
-function userPart(part: Fields): readonly Part[] {
-  if (part['type'] === 'text') return [{ kind: 'user', text: stringOf(part['text']) ?? '' }]
-  if (part['type'] !== 'file') return []
-  const url = stringOf(part['url']) ?? ''
-  return [
-    { kind: 'media', text: stringOf(part['filename']) ?? '', mediaBytes: url.startsWith('data:') ? url.length : 0 },
-  ]
+const textIn = (part: Fields): readonly string[] => (part['type'] === 'text' ? [textOf(part['text'])] : [])
+
+function assistantBlock(part: Fields): readonly Piece[] {
+  if (part['type'] === 'reasoning') return [{ type: 'thinking', thinking: part['text'] }]
+  if (part['type'] !== 'tool') return textIn(part)
+  return [{ type: 'tool_use', id: part['callID'], name: part['tool'], input: at(part, 'state', 'input') ?? {} }]
 }
 
-function assistantPart(part: Fields): readonly Part[] {
-  if (part['type'] === 'text') return [{ kind: 'assistant', text: stringOf(part['text']) ?? '' }]
-  if (part['type'] === 'reasoning') return [{ kind: 'reasoning', text: stringOf(part['text']) ?? '' }]
-  if (part['type'] !== 'tool') return []
-  const input = at(part, 'state', 'input') ?? {}
-  return [{ kind: 'call', text: jsonText(input), input, ...names(part) }]
-}
-
-function resultPart(part: Fields): readonly Part[] {
-  if (part['type'] !== 'tool') return []
+function resultBlock(part: Fields): readonly Fields[] {
   const error = stringOf(at(part, 'state', 'error'))
-  const text = stringOf(at(part, 'state', 'output')) ?? error
-  if (text === undefined) return []
-  return [{ kind: 'result', text, ...names(part), ...(error !== undefined && { isError: true }) }]
+  const content = stringOf(at(part, 'state', 'output')) ?? error
+  if (part['type'] !== 'tool' || content === undefined) return []
+  const is_error = error === undefined ? undefined : true
+  return [{ type: 'tool_result', tool_use_id: part['callID'], content, is_error }]
 }
-
-const names = (part: Fields) => ({
-  callId: stringOf(part['callID']),
-  toolName: stringOf(part['tool']),
-})
 
 /** OpenCode's input excludes cached tokens, its output excludes reasoning. */
-function usageOf(tokens: unknown): Usage | undefined {
-  const plain = numberOf(at(tokens, 'input'))
-  if (plain === undefined) return undefined
-  const cacheRead = numberOf(at(tokens, 'cache', 'read')) ?? 0
-  const cacheWrite = numberOf(at(tokens, 'cache', 'write')) ?? 0
-  const reasoning = numberOf(at(tokens, 'reasoning')) ?? 0
-  const output = (numberOf(at(tokens, 'output')) ?? 0) + reasoning
-  return { input: plain + cacheRead + cacheWrite, cacheRead, cacheWrite, output, reasoning }
+const USAGE = {
+  input: ['input', 'cache.read', 'cache.write'],
+  cacheRead: 'cache.read',
+  cacheWrite: 'cache.write',
+  output: ['output', 'reasoning'],
+  reasoning: 'reasoning',
 }
 
 /**

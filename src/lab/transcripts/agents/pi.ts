@@ -1,8 +1,9 @@
-import type { Usage } from '../../../core/usage.ts'
+import { isKnownUsage, usageIn } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Part, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
-import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
-import { at, jsonText, objectOf, timeOf } from '../values.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
+import { type Piece, piecesOf } from '../shapes.ts'
+import { at, objectOf, timeOf } from '../values.ts'
 
 const TYPES = new Set([
   'session',
@@ -40,7 +41,7 @@ function loadSession(records: readonly SourceRecord[], context: LoadContext): Re
     if (value['type'] === 'message') addMessage(builder, objectOf(value['message']), line)
     else if (value['type'] === 'compaction') {
       if (!builder.compact(line, numberOf(value['tokensBefore']))) continue
-      builder.user([{ kind: 'user', text: stringOf(value['summary']) ?? '' }], line)
+      builder.user([textOf(value['summary'])], line)
       // Older sessions name the first kept entry by its place in the file, newer ones by its id.
       const index = numberOf(value['firstKeptEntryIndex'])
       const kept = index === undefined ? entryLine.get(stringOf(value['firstKeptEntryId']) ?? '') : records[index]?.line
@@ -52,86 +53,48 @@ function loadSession(records: readonly SourceRecord[], context: LoadContext): Re
 
 function addMessage(builder: RecordingBuilder, message: Fields, line: number): void {
   if (message['role'] === 'assistant') {
+    const usage = usageIn(message['usage'], USAGE)
     builder.answer({
-      parts: recordsIn(message['content']).map(assistantPart),
+      pieces: recordsIn(message['content']).map(assistantBlock),
       line,
       model: stringOf(message['model']),
-      usage: usageOf(message['usage']),
+      usage: isKnownUsage(usage) ? usage : undefined,
       at: timeOf(message['timestamp']),
     })
   } else if (message['role'] === 'toolResult') {
-    const { text, mediaBytes } = contentOf(message['content'])
-    builder.user(
-      [
-        {
-          kind: 'result',
-          text,
-          callId: stringOf(message['toolCallId']),
-          toolName: stringOf(message['toolName']),
-          ...(message['isError'] === true && { isError: true }),
-          ...(mediaBytes > 0 && { mediaBytes }),
-        },
-      ],
-      line,
-    )
+    const result = { type: 'tool_result', tool_use_id: message['toolCallId'], content: contentOf(message['content']) }
+    builder.user([message['isError'] === true ? { ...result, is_error: true } : result], line)
   } else if (message['role'] === 'bashExecution') {
     // A command that the user ran at the prompt; pi tells the model about it in words.
-    const text = `Ran \`${stringOf(message['command']) ?? ''}\`\n\`\`\`\n${stringOf(message['output']) ?? ''}\n\`\`\``
-    builder.user([{ kind: 'user', text }], line)
+    const text = `Ran \`${textOf(message['command'])}\`\n\`\`\`\n${textOf(message['output'])}\n\`\`\``
+    builder.user([text], line)
   } else {
-    builder.user(userParts(message['content']), line)
+    builder.user(piecesOf(contentOf(message['content'])), line)
   }
 }
 
-function assistantPart(block: Fields): Part {
-  if (block['type'] === 'toolCall') {
-    const input = block['arguments'] ?? {}
-    return {
-      kind: 'call',
-      text: jsonText(input),
-      input,
-      callId: stringOf(block['id']),
-      toolName: stringOf(block['name']),
-    }
-  }
-  if (block['type'] === 'thinking') {
-    const thinking = stringOf(block['thinking']) ?? ''
-    const signature = stringOf(block['thinkingSignature'])
-    return {
-      kind: 'reasoning',
-      text: thinking,
-      ...(signature !== undefined && signature !== '' && { raw: { type: 'thinking', thinking, signature } }),
-    }
-  }
-  return { kind: 'assistant', text: stringOf(block['text']) ?? '' }
+function assistantBlock(block: Fields): Piece {
+  if (block['type'] === 'toolCall')
+    return { type: 'tool_use', id: block['id'], name: block['name'], input: block['arguments'] ?? {} }
+  if (block['type'] === 'thinking')
+    return { type: 'thinking', thinking: block['thinking'], signature: block['thinkingSignature'] }
+  return textOf(block['text'])
 }
 
-function userParts(content: unknown): readonly Part[] {
-  if (typeof content === 'string') return [{ kind: 'user', text: content }]
-  return recordsIn(content).map((block): Part => {
-    const data = stringOf(block['data'])
-    if (data === undefined) return { kind: 'user', text: stringOf(block['text']) ?? '' }
-    const source = { type: 'base64', media_type: stringOf(block['mimeType']) ?? 'image/png', data }
-    return { kind: 'media', text: '', mediaBytes: data.length, raw: { type: 'image', source } }
-  })
+/** Text as it is, and pictures as the wire has them. */
+function contentOf(content: unknown): string | readonly Fields[] {
+  if (typeof content === 'string') return content
+  return recordsIn(content).map(({ text, data, mimeType = 'image/png' }) =>
+    typeof data === 'string'
+      ? { type: 'image', source: { type: 'base64', media_type: mimeType, data } }
+      : { type: 'text', text: textOf(text) },
+  )
 }
 
-function contentOf(content: unknown): { text: string; mediaBytes: number } {
-  const blocks = recordsIn(content)
-  return {
-    text: typeof content === 'string' ? content : blocks.map((block) => stringOf(block['text']) ?? '').join('\n'),
-    mediaBytes: blocks.reduce((sum, block) => sum + (stringOf(block['data'])?.length ?? 0), 0),
-  }
-}
-
-/** pi's input excludes cached tokens. */
-function usageOf(usage: unknown): Usage | undefined {
-  const plain = numberOf(at(usage, 'input'))
-  if (plain === undefined) return undefined
-  const cacheRead = numberOf(at(usage, 'cacheRead')) ?? 0
-  const cacheWrite = numberOf(at(usage, 'cacheWrite')) ?? 0
-  const output = numberOf(at(usage, 'output')) ?? 0
-  // Aborted answers report zeros.
-  if (plain + cacheRead + cacheWrite + output === 0) return undefined
-  return { input: plain + cacheRead + cacheWrite, cacheRead, cacheWrite, output, reasoning: 0 }
+/** pi's input excludes cached tokens. Aborted answers report zeros. */
+const USAGE = {
+  input: ['input', 'cacheRead', 'cacheWrite'],
+  cacheRead: 'cacheRead',
+  cacheWrite: 'cacheWrite',
+  output: 'output',
 }

@@ -20,7 +20,7 @@ import type {
   Verification,
   VerifyContext,
 } from '../types.ts'
-import { pieces } from './pieces.ts'
+import { pieces, routeBy, withBase } from './pieces.ts'
 
 // Measured on exact recordings: a message costs about 4 tokens of frame, a call or result about 12, the first tool a
 // hidden system prompt of about 500.
@@ -52,16 +52,10 @@ function segmentsOf(body: Fields): Segment[] {
     segments.push({ ...describeBlock(block), path, section: 'system', ...markOf(block) })
   }
   segments.push(...messageSegments(body.messages))
-  return withFrame(segments, isRecord(body.cache_control) ? markOf(body) : {})
-}
-
-/** The fixed cost stands at the front; a mark at the top level of the body stands on the last block. */
-function withFrame(segments: readonly Segment[], mark: Pick<Segment, 'mark'>): Segment[] {
-  return segments.map((segment, index) => ({
-    ...segment,
-    extraTokens: segment.extraTokens + (index === 0 ? BASE : 0),
-    ...(index === segments.length - 1 && mark),
-  }))
+  const last = segments.at(-1)
+  // A mark at the top level of the body stands on the last block.
+  if (last !== undefined) segments[segments.length - 1] = { ...last, ...markOf(body) }
+  return withBase(segments, BASE)
 }
 
 function messageSegments(messages: unknown): Segment[] {
@@ -442,12 +436,11 @@ const ERROR_TYPES: Record<FailureKind, string> = {
 /** The Messages API: errors, routes, cache rule. Its segments, answers and seals have files of their own. */
 export const anthropicMessages: Dialect = {
   wire: 'anthropic-messages',
-  route(method, path) {
-    const [route = ''] = path.split('?')
-    if (method === 'POST' && route.endsWith('/v1/messages')) return { kind: 'generate' }
-    if (method === 'POST' && route.endsWith('/v1/messages/count_tokens')) return { kind: 'count' }
-    return method === 'GET' && route.endsWith('/v1/models') ? { kind: 'models' } : undefined
-  },
+  route: routeBy({
+    'POST /v1/messages': 'generate',
+    'POST /v1/messages/count_tokens': 'count',
+    'GET /v1/models': 'models',
+  }),
   check: checkAnthropicMessages,
   read: readAnthropic,
   authorise({ headers }, apiKey) {

@@ -220,11 +220,6 @@ export const gemini: Dialect = {
     return { kind: 'overflow', status: 400, message }
   },
   error: errorBody,
-  errorEvent: (failure) => ({ data: JSON.stringify(errorBody(failure)) }),
-  refuseInside(failure) {
-    const body = errorBody(failure)
-    return { body, events: [{ data: JSON.stringify(body) }] }
-  },
   render: renderGemini,
   count: (tokens) => ({ totalTokens: tokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: tokens }] }),
   models: (ids, window) => ({

@@ -1,10 +1,8 @@
-import type { StopReason, StreamEvent } from '../../../core/codec.ts'
 import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
 import { SSE_DONE } from '../../../formats/framing.ts'
 import { profilesOf, readImageHeader } from '../../../formats/kit/rules.ts'
 import { usageOf } from '../../../formats/openai-chat/answer.ts'
 import { checkOpenAiChat } from '../../../formats/openai-chat/rules.ts'
-import { type AnswerPart, stopOf } from '../brain.ts'
 import type {
   Dialect,
   Failure,
@@ -17,7 +15,7 @@ import type {
   Route,
   Segment,
 } from '../types.ts'
-import { pieces, toolSegment } from './pieces.ts'
+import { functionNames, routeBy, toolSegment, withBase, written } from './pieces.ts'
 
 const ERROR_TYPES: Record<FailureKind, string> = {
   invalid: 'invalid_request_error',
@@ -71,7 +69,6 @@ const FRAME = 4
 const CALL_FRAME = 10
 
 function readChat(body: Fields, route: Route): RequestFacts {
-  const tools = recordsIn(body.tools)
   const options = isRecord(body.stream_options) ? body.stream_options : {}
   const cap = body.max_completion_tokens ?? body.max_tokens
   return {
@@ -79,9 +76,7 @@ function readChat(body: Fields, route: Route): RequestFacts {
     stream: body.stream === true,
     maxOutput: typeof cap === 'number' ? cap : undefined,
     segments: segmentsOf(body),
-    tools: tools
-      .map((tool) => (isRecord(tool.function) ? textOf(tool.function.name) : ''))
-      .filter((name) => name !== ''),
+    tools: functionNames(body.tools),
     asksUsage: body.stream !== true || options.include_usage === true,
   }
 }
@@ -93,9 +88,7 @@ function segmentsOf(body: Fields): Segment[] {
     const section = message.role === 'system' || message.role === 'developer' ? 'system' : 'messages'
     return { path, section, ...describeMessage(message) }
   })
-  return [...tools, ...messages].map((segment, index) =>
-    index === 0 ? { ...segment, extraTokens: segment.extraTokens + BASE } : segment,
-  )
+  return withBase([...tools, ...messages], BASE)
 }
 
 function describeMessage(message: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
@@ -152,90 +145,30 @@ function imageTokens(url: string): number {
   return 85 + 170 * Math.ceil((width * scale) / TILE) * Math.ceil((height * scale) / TILE)
 }
 
-const STOPS: Partial<Record<StopReason, string>> = { length: 'length', 'tool-use': 'tool_calls' }
-
 function renderChat(context: RenderContext): Rendered {
-  const { facts, answer, usage, nowSeconds } = context
-  const head = { id: context.id('chatcmpl'), created: nowSeconds, model: facts.model }
-  const finish_reason = STOPS[stopOf(answer)] ?? 'stop'
-  const message = messageOf(context)
-  const body = {
-    ...head,
-    object: 'chat.completion',
-    choices: [{ index: 0, message, logprobs: null, finish_reason }],
-    usage: usage !== undefined ? usageOf(usage) : undefined,
-  }
-  return { body, events: eventsOf(context, { ...head, object: 'chat.completion.chunk' }, finish_reason) }
-}
-
-const joined = (parts: readonly AnswerPart[], type: 'text' | 'reasoning' | 'refusal'): string =>
-  parts.map((part) => (part.type === type ? part.text : '')).join('')
-
-function messageOf(context: RenderContext): Fields {
-  const { parts } = context.answer
-  const text = joined(parts, 'text')
-  const refusal = joined(parts, 'refusal')
-  const reasoning = joined(parts, 'reasoning')
-  const toolCalls = callsOf(context)
-  return {
-    role: 'assistant',
-    content: text === '' && (toolCalls.length > 0 || refusal !== '') ? null : text,
-    refusal: refusal === '' ? null : refusal,
-    reasoning_content: reasoning !== '' ? reasoning : undefined,
-    tool_calls: toolCalls.length > 0 ? toolCalls : undefined,
-  }
-}
-
-interface ChatCall {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
-}
-
-function callsOf({ answer, id, profile }: RenderContext): ChatCall[] {
-  // Mistral issues nine characters, and takes back nothing else.
-  const short = profilesOf(profile).has('mistral')
-  return answer.parts.flatMap((part, index) => {
-    if (part.type !== 'call') return []
-    const own = id('call', index)
-    const callId = part.id ?? (short ? own.slice(-9) : own)
-    return [
-      { id: callId, type: 'function' as const, function: { name: part.name, arguments: JSON.stringify(part.input) } },
-    ]
-  })
-}
-
-function eventsOf(context: RenderContext, head: Fields, finish_reason: string): StreamEvent[] {
-  const { answer, usage, facts, usageAtEnd } = context
-  const chunk = (fields: Fields): StreamEvent => ({ data: JSON.stringify({ ...head, ...fields }) })
-  const delta = (fields: Fields): StreamEvent =>
-    chunk({ choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: null }] })
-  const calls = callsOf(context).flatMap(({ id, type, function: { name, arguments: text } }, index) => [
-    delta({ tool_calls: [{ index, id, type, function: { name, arguments: '' } }] }),
-    ...pieces(text).map((piece) => delta({ tool_calls: [{ index, function: { arguments: piece } }] })),
-  ])
+  const { answer, usage, facts, usageAtEnd, profile } = context
   // Usage comes only to those who ask, in a chunk of its own; the mode for the end of a stream sends it unasked.
   const reports = usage !== undefined && (facts.asksUsage === true || usageAtEnd)
-  return [
-    delta({ role: 'assistant', content: '', refusal: null }),
-    ...pieces(joined(answer.parts, 'reasoning')).map((piece) => delta({ reasoning_content: piece })),
-    ...pieces(joined(answer.parts, 'text')).map((piece) => delta({ content: piece })),
-    ...pieces(joined(answer.parts, 'refusal')).map((piece) => delta({ refusal: piece })),
-    ...calls,
-    chunk({ choices: [{ index: 0, delta: {}, logprobs: null, finish_reason }] }),
-    ...(reports ? [chunk({ choices: [], usage: usageOf(usage) })] : []),
-    { data: SSE_DONE },
-  ]
+  // Mistral issues nine characters, and takes back nothing else.
+  const id: RenderContext['id'] = profilesOf(profile).has('mistral')
+    ? (prefix, part) => context.id(prefix, part).slice(-9)
+    : context.id
+  const { body, events } = written('openai-chat', { ...context, id }, reports)
+  const refusal = answer.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('')
+  const refused = {
+    index: 0,
+    message: { role: 'assistant', content: null, refusal },
+    logprobs: null,
+    finish_reason: 'stop',
+  }
+  const choices = refusal === '' ? {} : { choices: [refused] }
+  return { body: { ...(body as Fields), ...choices, usage: usage && usageOf(usage) }, events }
 }
 
 /** Chat completions. Sub-profiles change the rules and the wording of an overflow. */
 export const openAiChat: Dialect = {
   wire: 'openai-chat',
-  route(method, path) {
-    const [route = ''] = path.split('?')
-    if (method === 'POST' && route.endsWith('/chat/completions')) return { kind: 'generate' }
-    return method === 'GET' && route.endsWith('/models') ? { kind: 'models' } : undefined
-  },
+  route: routeBy({ 'POST /chat/completions': 'generate', 'GET /models': 'models' }),
   check: checkOpenAiChat,
   read: readChat,
   authorise: authoriseBearer,
@@ -252,7 +185,6 @@ export const openAiChat: Dialect = {
     return { kind: 'overflow', status: 400, message, param: 'messages' }
   },
   error: openAiError,
-  errorEvent: (failure) => ({ data: JSON.stringify(openAiError(failure)) }),
   refuseInside(failure, id, created) {
     const body = failure.body ?? openAiError(failure)
     const head = { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created, model: 'referee-model' }

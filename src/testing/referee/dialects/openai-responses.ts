@@ -19,7 +19,7 @@ import type {
   VerifyContext,
 } from '../types.ts'
 import { authoriseBearer, describeContent, openAiError, openAiModels } from './openai-chat.ts'
-import { pieces, toolSegment } from './pieces.ts'
+import { pieces, routeBy, toolSegment, withBase } from './pieces.ts'
 
 type Emit = (type: string, fields: Fields) => void
 
@@ -46,31 +46,28 @@ function emitItem(emit: Emit, item: Fields, output_index: number): void {
     emit('response.function_call_arguments.done', { ...place, name: item.name, arguments: text })
   } else if (item.type === 'reasoning') {
     emit('response.output_item.added', { output_index, item: { ...item, summary: [] } })
-    recordsIn(item.summary).forEach((part, summary_index) => emitSummary(emit, { ...place, summary_index }, part))
+    const [part, text] = ['response.reasoning_summary_part', 'response.reasoning_summary_text']
+    for (const [summary_index, each] of recordsIn(item.summary).entries())
+      emitPart(emit, { ...place, summary_index }, each, part, text)
   } else {
     emit('response.output_item.added', { output_index, item: { ...item, status: 'in_progress', content: [] } })
-    recordsIn(item.content).forEach((part, content_index) => emitContent(emit, { ...place, content_index }, part))
+    for (const [content_index, each] of recordsIn(item.content).entries()) {
+      const text = each.type === 'refusal' ? 'response.refusal' : 'response.output_text'
+      emitPart(emit, { ...place, content_index }, each, 'response.content_part', text)
+    }
   }
   emit('response.output_item.done', { output_index, item })
 }
 
-function emitSummary(emit: Emit, place: Fields, part: Fields): void {
-  const text = textOf(part.text)
-  emit('response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } })
-  for (const delta of pieces(text)) emit('response.reasoning_summary_text.delta', { ...place, delta })
-  emit('response.reasoning_summary_text.done', { ...place, text })
-  emit('response.reasoning_summary_part.done', { ...place, part })
-}
-
-function emitContent(emit: Emit, place: Fields, part: Fields): void {
+/** A part and its text, whose events have names of their own. */
+function emitPart(emit: Emit, place: Fields, part: Fields, partEvent: string, textEvent: string): void {
   const field = part.type === 'refusal' ? 'refusal' : 'text'
-  const name = part.type === 'refusal' ? 'response.refusal' : 'response.output_text'
   const text = textOf(part[field])
-  const logprobs = field === 'text' ? { logprobs: [] } : {}
-  emit('response.content_part.added', { ...place, part: { ...part, [field]: '' } })
-  for (const delta of pieces(text)) emit(`${name}.delta`, { ...place, delta, ...logprobs })
-  emit(`${name}.done`, { ...place, [field]: text, ...logprobs })
-  emit('response.content_part.done', { ...place, part })
+  const logprobs = part.type === 'output_text' ? { logprobs: [] } : {}
+  emit(`${partEvent}.added`, { ...place, part: { ...part, [field]: '' } })
+  for (const delta of pieces(text)) emit(`${textEvent}.delta`, { ...place, delta, ...logprobs })
+  emit(`${textEvent}.done`, { ...place, [field]: text, ...logprobs })
+  emit(`${partEvent}.done`, { ...place, part })
 }
 
 const BASE = 3
@@ -127,9 +124,7 @@ function segmentsOf(body: Fields, memory: ReadonlyMap<string, unknown>): Segment
   inputItems(body).forEach((item, index) =>
     segments.push({ path: `input[${index}]`, section: 'messages', ...describeItem(item) }),
   )
-  return segments.map((segment, index) =>
-    index === 0 ? { ...segment, extraTokens: segment.extraTokens + BASE } : segment,
-  )
+  return withBase(segments, BASE)
 }
 
 function describeItem(item: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
@@ -355,13 +350,12 @@ function compacted(context: RenderContext): Fields {
 /** The Responses API: stateless, or chained through `previous_response_id`. */
 export const openAiResponses: Dialect = {
   wire: 'openai-responses',
-  route(method, path) {
-    const [route = ''] = path.split('?')
-    if (method === 'POST' && route.endsWith('/responses')) return { kind: 'generate' }
-    if (method === 'POST' && route.endsWith('/responses/compact')) return { kind: 'compact' }
-    if (method === 'POST' && route.endsWith('/responses/input_tokens')) return { kind: 'count' }
-    return method === 'GET' && route.endsWith('/models') ? { kind: 'models' } : undefined
-  },
+  route: routeBy({
+    'POST /responses': 'generate',
+    'POST /responses/compact': 'compact',
+    'POST /responses/input_tokens': 'count',
+    'GET /models': 'models',
+  }),
   check: checkOpenAiResponses,
   read: readResponses,
   authorise: authoriseBearer,

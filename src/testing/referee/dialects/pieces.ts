@@ -1,5 +1,9 @@
-import type { Fields } from '../../../core/values.ts'
-import type { Segment } from '../types.ts'
+import type { StreamEvent } from '../../../core/codec.ts'
+import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
+import { wireOf } from '../../../formats/registry.ts'
+import type { AnswerEnd, AnswerHead, AnswerPart } from '../../../formats/wire/answer.ts'
+import { stopOf } from '../brain.ts'
+import type { Dialect, RenderContext, Rendered, Route, Segment, Wire } from '../types.ts'
 
 // Few enough pieces that a long answer does not become a hundred thousand events, small enough that a short one has some.
 const MAX_PIECES = 64
@@ -24,4 +28,50 @@ export function pieces(text: string): string[] {
 export function toolSegment(tool: Fields, index: number): Segment {
   const text = JSON.stringify(tool)
   return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
+}
+
+/** Routes by method and the end of the path. */
+export const routeBy =
+  (kinds: Readonly<Record<string, Route['kind']>>): Dialect['route'] =>
+  (method, path) => {
+    const [route = ''] = path.split('?')
+    const found = Object.entries(kinds).find(([key]) => {
+      const [verb, end = ''] = key.split(' ')
+      return method === verb && route.endsWith(end)
+    })
+    return found && { kind: found[1] }
+  }
+
+/** Names of the declared functions. */
+export const functionNames = (tools: unknown): string[] =>
+  recordsIn(tools)
+    .map((tool) => (isRecord(tool['function']) ? textOf(tool['function']['name']) : ''))
+    .filter((name) => name !== '')
+
+/** The fixed cost of a prompt stands at its front. */
+export const withBase = (segments: readonly Segment[], base: number): Segment[] =>
+  segments.map((segment, index) => (index === 0 ? { ...segment, extraTokens: segment.extraTokens + base } : segment))
+
+/** An answer as the wire's own writer has it, whole and in small pieces. What is refused is said as text. */
+export function written(wire: Wire, context: RenderContext, withUsage = true): Rendered {
+  const { answer, facts, usage, nowSeconds, id } = context
+  const parts = answer.parts.map((part, index): AnswerPart => {
+    if (part.type === 'call')
+      return { kind: 'call', text: JSON.stringify(part.input), id: part.id ?? id('call', index), name: part.name }
+    return { kind: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text }
+  })
+  const head: AnswerHead = { id: id('answer'), model: facts.model, nowSeconds, withUsage }
+  const end: AnswerEnd = { parts, stop: stopOf(answer), usage }
+  const { answers } = wireOf(wire)
+  const [whole, stream] = [answers.writer(), answers.writer()]
+  const events: StreamEvent[] = [
+    ...stream.begin(head),
+    ...parts.flatMap((part, index) => [
+      ...stream.open(head, { ...part, text: '' }, index),
+      ...pieces(part.text).flatMap((piece) => stream.grow(head, part, index, piece)),
+      ...stream.close(head, part, index),
+    ]),
+    ...stream.end(head, end),
+  ]
+  return { body: whole.whole(head, end), events }
 }
