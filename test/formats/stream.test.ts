@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { wires } from '../../src/formats/wires.ts'
 import type { ModelResponse, StreamEvent, StreamReducer } from '../../src/core/codec.ts'
-import { stream as anthropicMessages } from '../../src/formats/anthropic-messages/stream.ts'
-import { stream as gemini } from '../../src/formats/gemini/stream.ts'
-import { stream as openaiChat } from '../../src/formats/openai-chat/stream.ts'
-import { stream as openaiResponses } from '../../src/formats/openai-responses/stream.ts'
+import { stream as anthropicMessages } from '../../src/formats/anthropic-messages/answers.ts'
+import { stream as gemini } from '../../src/formats/gemini/answers.ts'
+import { stream as openaiChat } from '../../src/formats/openai-chat/answers.ts'
+import { stream as openaiResponses } from '../../src/formats/openai-responses/answers.ts'
 
 const STREAMS = {
   'anthropic-messages': anthropicMessages,

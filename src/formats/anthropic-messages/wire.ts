@@ -5,13 +5,13 @@ import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { arrayOf } from '../kit/reading.ts'
 import { bearer, decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
-import { answers } from './answer.ts'
+import { answers } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
 import { nativeBetas, placeCacheMarks, written } from './encode.ts'
 import { checkAnthropicMessages } from './rules.ts'
-import { steps } from './steps.ts'
-import { readResponse, stream } from './stream.ts'
-import { declare, write } from './write.ts'
+import { steps } from './answers.ts'
+import { readResponse, stream } from './answers.ts'
+import { declare, write } from './encode.ts'
 
 const traits: WireTraits = {
   ...PLAIN_TRAITS,

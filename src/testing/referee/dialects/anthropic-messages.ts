@@ -1,7 +1,7 @@
 import type { StreamEvent, Violation } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
-import { event, stopOf as wireStopOf, usageOf as wireUsageOf } from '../../../formats/anthropic-messages/answer.ts'
+import { event, stopOf as wireStopOf, usageOf as wireUsageOf } from '../../../formats/anthropic-messages/answers.ts'
 import { nativeBetas } from '../../../formats/anthropic-messages/encode.ts'
 import { traitsOf } from '../../../formats/anthropic-messages/rule-book.ts'
 import { checkAnthropicMessages } from '../../../formats/anthropic-messages/rules.ts'

@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../../../core/codec.ts'
 import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
-import { stopOf as wireStopOf, usageOf } from '../../../formats/gemini/answer.ts'
+import { stopOf as wireStopOf, usageOf } from '../../../formats/gemini/answers.ts'
 import {
   callOf,
   checkGemini,

@@ -1,7 +1,7 @@
 import type { StreamEvent, Violation } from '../../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import { findings } from '../../../formats/kit/rules.ts'
-import { usageOf } from '../../../formats/openai-responses/answer.ts'
+import { usageOf } from '../../../formats/openai-responses/answers.ts'
 import {
   checkItemPairs,
   checkOpenAiResponses,
