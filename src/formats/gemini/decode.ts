@@ -13,7 +13,7 @@ export interface ItemPosition extends Position {
   readonly shape: 'part' | 'content'
 }
 
-const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+export const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Google's servers read `systemInstruction` and `system_instruction` alike; keys are named here in camel case. */
 export function field(node: JsonNode | undefined, key: string): JsonNode | undefined {

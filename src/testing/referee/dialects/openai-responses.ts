@@ -187,7 +187,6 @@ const unknownResponse = (id: string): Violation => ({
   rule: 'previous-response-known',
   path: 'previous_response_id',
   message: `Previous response with id '${id}' not found.`,
-  fix: 'Send the whole history without previous_response_id.',
 })
 
 function checkSeals({ body, issuer }: VerifyContext): Violation[] {
@@ -202,7 +201,6 @@ function checkSeals({ body, issuer }: VerifyContext): Violation[] {
         rule: item.type === 'compaction' ? 'compaction-unsealed' : 'reasoning-unsealed',
         path: `input[${index}]`,
         message: `The encrypted content for item ${textOf(item.id)} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
-        fix: 'Send sealed items unchanged and to their issuer only, or drop them with what depends on them.',
       },
     ]
   })
@@ -221,7 +219,6 @@ function checkReasoning({ body, memory }: VerifyContext): Violation[] {
         rule: 'call-has-reasoning',
         path: `input[${index}]`,
         message: `Item '${id}' of type '${textOf(item.type)}' was provided without its required 'reasoning' item: '${needed}'.`,
-        fix: 'Keep reasoning and the item behind it together, or drop both.',
       },
     ]
   })
@@ -239,7 +236,6 @@ function checkRepeats({ body, memory }: VerifyContext): Violation[] {
         rule: 'unique-item-ids',
         path: `input[${index}].id`,
         message,
-        fix: 'Send only new items behind previous_response_id.',
       },
     ]
   })
