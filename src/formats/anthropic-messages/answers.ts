@@ -12,7 +12,7 @@ import {
   textOf,
 } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { amount, inOrder, knownUsage, type MutableFields, nested, Pieces, reducer } from '../kit/streams.ts'
+import { amount, inOrder, knownUsage, type MutableFields, nested, addText, reducer } from '../kit/streams.ts'
 import {
   type AnswerHead,
   type AnswerPart,
@@ -78,11 +78,6 @@ export function readResponse(body: unknown): ModelResponse {
   }
 }
 
-interface Block {
-  readonly start: MutableFields
-  readonly pieces: Pieces
-}
-
 /** The member of a block that each kind of delta brings a piece of. */
 const DELTAS: Readonly<Record<string, string>> = {
   text_delta: 'text',
@@ -94,7 +89,7 @@ const DELTAS: Readonly<Record<string, string>> = {
 export function stream(): StreamReducer {
   let message: MutableFields = {}
   let usage: MutableFields = {}
-  const blocks = new Map<number, Block>()
+  const blocks = new Map<number, MutableFields>()
   const body = (): Fields => ({ ...message, usage, content: inOrder(blocks).map(finishBlock) })
   return reducer(readResponse, body, (event, seen) => {
     const { type } = event
@@ -102,15 +97,14 @@ export function stream(): StreamReducer {
       message = { ...recordOf(event['message']) }
       usage = { ...recordOf(message['usage']) }
     } else if (type === 'content_block_start') {
-      const start = { ...recordOf(event['content_block']) }
-      blocks.set(numberOf(event['index']) ?? blocks.size, { start, pieces: new Pieces() })
+      blocks.set(numberOf(event['index']) ?? blocks.size, { ...recordOf(event['content_block']) })
     } else if (type === 'content_block_delta') {
-      const block = blocks.get(numberOf(event['index']) ?? -1)
+      const block = blocks.get(numberOf(event['index']) ?? -1) ?? {}
       const delta = recordOf(event['delta']) ?? {}
       const member = DELTAS[stringOf(delta['type']) ?? '']
-      if (member !== undefined) block?.pieces.add(member, delta[member])
-      else if (delta['type'] === 'citations_delta' && block !== undefined)
-        block.start['citations'] = [...(arrayOf(block.start['citations']) ?? []), delta['citation']]
+      if (member !== undefined) addText(block, member, delta[member])
+      else if (delta['type'] === 'citations_delta')
+        block['citations'] = [...(arrayOf(block['citations']) ?? []), delta['citation']]
     } else if (type === 'message_delta') {
       message = { ...message, ...recordOf(event['delta']) }
       // The closing usage is cumulative and may leave out what the opening one already said.
@@ -119,10 +113,7 @@ export function stream(): StreamReducer {
   })
 }
 
-function finishBlock({ start, pieces }: Block): MutableFields {
-  const { partial_json: json, ...texts } = pieces.under('')
-  const block: MutableFields = { ...start }
-  for (const [key, text] of Object.entries(texts)) block[key] = (stringOf(start[key]) ?? '') + String(text)
+function finishBlock({ partial_json: json, ...block }: MutableFields): MutableFields {
   // A cut stream leaves half an argument object; what arrived before it is still worth recording.
   if (typeof json === 'string' && json !== '') block['input'] = parsedJson(json) ?? { partial: json }
   return block

@@ -27,9 +27,7 @@ export const body = decoder<ItemPosition>({
   pathOf: ({ message, bare, index }) => ['messages', message, 'content', ...(bare ? [] : [index])],
   readMessage,
   readHead,
-  headKeys: ['system'],
   readTools,
-  toolKeys: ['tools'],
   readSettings,
 })
 

@@ -26,7 +26,7 @@ import {
   sealedError,
 } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { anthropicChoice, argumentsOf, type Draft, type DraftTurn, isWebUrl } from '../kit/writing.ts'
+import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
 import { body, type ItemPosition, nodeAt, positionOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
@@ -264,20 +264,25 @@ export function write(draft: Draft): Written {
   const body = {
     model: settings.model,
     max_tokens: settings.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
-    system: draft.head.length > 0 ? draft.head.map((text) => ({ type: 'text', text })) : undefined,
+    system: filled(draft.head.map((text) => ({ type: 'text', text }))),
     messages: messagesOf(draft),
-    tools:
-      draft.tools.length > 0
-        ? draft.tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
-        : undefined,
-    tool_choice:
-      draft.toolChoice !== undefined && draft.tools.length > 0 ? anthropicChoice(draft.toolChoice) : undefined,
+    tools: filled(draft.tools.map(declare)),
+    tool_choice: choiceOf(draft),
     stream: settings.stream ? true : undefined,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     stop_sequences: sampling.stop,
   }
   return { text: JSON.stringify(body), losses: draft.losses }
+}
+
+function choiceOf({ toolChoice, tools }: Draft): Fields | undefined {
+  if (toolChoice === undefined || tools.length === 0) return undefined
+  const { mode, name, single } = toolChoice
+  return {
+    ...(name === undefined ? { type: mode === 'required' ? 'any' : mode } : { type: 'tool', name }),
+    disable_parallel_tool_use: single === true && mode !== 'none' ? true : undefined,
+  }
 }
 
 /** All results of a step stand in one user message, with what the user said after them. */

@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { amount, knownUsage, type MutableFields, Pieces, reducer } from '../kit/streams.ts'
+import { amount, knownUsage, type MutableFields, addText, reducer } from '../kit/streams.ts'
 import {
   type AnswerHead,
   type AnswerPart,
@@ -94,99 +94,21 @@ function rawAt(part: Fields, keys: readonly string[]): string {
   return JSON.stringify(at) ?? ''
 }
 
-const STEP = /\.([^.[\]]+)|\['([^']*)'\]|\[(\d+)\]/g
-
-/** Adds streamed pieces of a call's arguments: each names its place (`$.a.b[0]`) and brings a value or more of a string. */
-function addPartialArgs(args: MutableFields, partials: unknown): void {
-  for (const value of arrayOf(partials) ?? []) {
-    const partial = recordOf(value) ?? {}
-    const path = stringOf(valueAt(partial, 'jsonPath')) ?? ''
-    const steps = [...path.matchAll(STEP)].map((step) =>
-      step[3] === undefined ? (step[1] ?? step[2]!) : Number(step[3]),
-    )
-    const last = steps.pop()
-    if (last === undefined || [...steps, last].some(isOutside)) continue
-    const holder = holderAt(args, steps, typeof last === 'number')
-    if (holder === undefined) continue
-    const before = holder[last]
-    const piece = pieceOf(partial)
-    holder[last] = typeof before === 'string' && typeof piece === 'string' ? before + piece : piece
-  }
-}
-
-/** A place in the prototype is no place in the arguments, and no tool takes a list of millions. */
-const isOutside = (step: string | number): boolean =>
-  step === '__proto__' || (typeof step === 'number' && step > 10_000)
-
-/** Walks down to the object that shall take the value, making what is missing. */
-function holderAt(
-  args: MutableFields,
-  steps: readonly (string | number)[],
-  endsInList: boolean,
-): MutableFields | undefined {
-  let at: MutableFields = args
-  for (const [i, step] of steps.entries()) {
-    const wantsList = i + 1 < steps.length ? typeof steps[i + 1] === 'number' : endsInList
-    at[step] ??= wantsList ? [] : {}
-    const next = at[step]
-    if (typeof next !== 'object' || next === null) return undefined
-    at = next as MutableFields
-  }
-  return at
-}
-
-function pieceOf(partial: Fields): unknown {
-  for (const key of ['stringValue', 'numberValue', 'boolValue']) {
-    const value = valueAt(partial, key)
-    if (value !== undefined) return value
-  }
-  return null
-}
-
-/** One part while it grows: text in pieces, or a call whose arguments come bit by bit. */
-interface Growing {
-  readonly start: MutableFields
-  readonly text?: Pieces
-  readonly call?: MutableFields
-}
-
 /** Puts a streamed answer together again. Every chunk is a response of its own with the next parts. */
 export function stream(): StreamReducer {
   const head: MutableFields = {}
   const candidate: MutableFields = {}
-  const parts: Growing[] = []
-
-  const onPart = (part: Fields): void => {
-    const last = parts.at(-1)
-    const call = recordOf(valueAt(part, 'functionCall'))
-    if (call !== undefined) {
-      onCall(part, call, last)
-      return
-    }
-    const text = stringOf(part['text'])
-    if (text === undefined || !isPlainText(part)) {
-      parts.push({ start: { ...part } })
-      return
-    }
-    // Text that arrives in chunks is one part; a part with a signature stays by itself, as it was issued.
-    const joins = last?.text !== undefined && (last.start['thought'] === true) === (part['thought'] === true)
-    const grown = joins ? last : { start: { ...part }, text: new Pieces() }
-    if (!joins) parts.push(grown)
-    grown.text!.add('text', text)
+  const parts: MutableFields[] = []
+  // Text that arrives in chunks is one part; a part with a signature stays by itself, as it was issued.
+  const take = (part: Fields): void => {
+    const last = parts.at(-1) ?? {}
+    const isMore = isPlainText(part) && isPlainText(last) && (last['thought'] === true) === (part['thought'] === true)
+    if (isMore) addText(last, 'text', part['text'])
+    else parts.push({ ...part })
   }
-
-  const onCall = (part: Fields, call: Fields, last: Growing | undefined): void => {
-    const isContinued = last?.call !== undefined && last.call['willContinue'] === true && call['name'] === undefined
-    const args = isContinued ? (last.call['args'] as MutableFields) : structuredClone({ ...recordOf(call['args']) })
-    const grown: MutableFields = isContinued ? last.call : { ...call, args }
-    addPartialArgs(args, valueAt(call, 'partialArgs'))
-    grown['willContinue'] = valueAt(call, 'willContinue') === true
-    if (!isContinued) parts.push({ start: { ...part }, call: grown })
-  }
-
   const body = (): Fields => ({
     ...head,
-    candidates: [{ ...candidate, content: { role: 'model', parts: parts.map(finishPart) } }],
+    candidates: [{ ...candidate, content: { role: 'model', parts: parts.map((part) => ({ ...part })) } }],
   })
   return reducer(readResponse, body, (event, seen) => {
     const chunk = unwrap(event)
@@ -195,7 +117,7 @@ export function stream(): StreamReducer {
       if (value !== undefined) head[key] = value
     }
     const next = recordOf(arrayOf(chunk['candidates'])?.[0])
-    for (const part of arrayOf(recordOf(next?.['content'])?.['parts']) ?? []) onPart(recordOf(part) ?? {})
+    for (const part of arrayOf(recordOf(next?.['content'])?.['parts']) ?? []) take(recordOf(part) ?? {})
     for (const key of [...TOOL_MARKS, 'finishReason']) {
       const value = valueAt(next, key)
       if (value !== undefined) candidate[key] = value
@@ -205,15 +127,8 @@ export function stream(): StreamReducer {
   })
 }
 
-const isPlainText = (part: Fields): boolean => Object.keys(part).every((key) => key === 'text' || key === 'thought')
-
-function finishPart({ start, text, call }: Growing): MutableFields {
-  if (text !== undefined) return { ...start, text: text.text('text') }
-  if (call === undefined) return start
-  const { partialArgs: _pieces, partial_args: _more, willContinue: _flag, will_continue: _other, ...whole } = call
-  const key = start['function_call'] === undefined ? 'functionCall' : 'function_call'
-  return { ...start, [key]: whole }
-}
+const isPlainText = (part: Fields): boolean =>
+  typeof part['text'] === 'string' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
 
 const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
 export const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
@@ -317,6 +232,8 @@ export const steps: HiddenWire = {
     const hasFunctions = tools.some((tool) => listOf(valueAt(tool, 'functionDeclarations')).length > 0)
     if (!declaresOnly || !hasFunctions) return 'no'
     const calling = recordOf(valueAt(recordOf(valueAt(fields, 'toolConfig')), 'functionCallingConfig'))
+    // Arguments that come bit by bit are not put together here.
+    if (valueAt(calling, 'streamFunctionCallArguments') === true) return 'no'
     return listOf(valueAt(calling, 'allowedFunctionNames')).length > 0 ? 'closed' : byToolChoice(fields)
   },
   callOf(part, isOurs) {

@@ -14,7 +14,8 @@ import {
 } from '../kit/body.ts'
 import { haveOnly, joinContents, objectJson, type RawMessage, sealedError } from '../kit/editing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { argumentsOf, type Draft, type DraftTurn, geminiChoice, isWebUrl } from '../kit/writing.ts'
+import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
+import type { ToolChoice } from '../wire/steps.ts'
 import {
   body,
   elementsOf,
@@ -220,20 +221,23 @@ export function write(draft: Draft): Written {
     topP: sampling.topP,
     stopSequences: sampling.stop,
   }
-  const functionDeclarations = draft.tools.map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parametersJsonSchema: parameters,
-  }))
+  const functionDeclarations = filled(draft.tools.map(declareFunction))
   const body = {
     systemInstruction: draft.head.length > 0 ? { parts: draft.head.map((text) => ({ text })) } : undefined,
     contents: draft.turns.flatMap((turn) => contentOf(draft, turn)),
-    tools: functionDeclarations.length > 0 ? [{ functionDeclarations }] : undefined,
-    toolConfig: choice === undefined || draft.tools.length === 0 ? undefined : geminiChoice(choice),
+    tools: functionDeclarations && [{ functionDeclarations }],
+    toolConfig: functionDeclarations && choice && choiceOf(choice),
     generationConfig: Object.values(config).some((value) => value !== undefined) ? config : undefined,
   }
   return { text: JSON.stringify(body), losses: draft.losses }
 }
+
+const choiceOf = ({ mode, name }: ToolChoice): Fields => ({
+  functionCallingConfig: {
+    mode: mode === 'required' ? 'ANY' : mode.toUpperCase(),
+    allowedFunctionNames: name !== undefined ? [name] : undefined,
+  },
+})
 
 /** Neighbours of one role are one content: as many responses follow as there were calls. */
 function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
@@ -255,7 +259,7 @@ function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
       id: item.callId,
       name: item.toolName ?? 'tool',
       response: { [item.isError === true ? 'error' : 'output']: item.text },
-      parts: media.length > 0 ? media : undefined,
+      parts: filled(media),
     }
     return [{ functionResponse }]
   })

@@ -2,7 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, listOf, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
-import { amount, knownUsage, type MutableFields, Pieces, reducer } from '../kit/streams.ts'
+import { amount, knownUsage, type MutableFields, addText, reducer } from '../kit/streams.ts'
 import { isText, messageOfParts, partsOfMessage } from '../openai-chat/answers.ts'
 import { readAnswer } from '../openai-chat/answers.ts'
 import {
@@ -59,17 +59,17 @@ export function readResponse(body: unknown): ModelResponse {
 
 /** Puts a streamed answer together again: each line has a piece of the message, the last one the counts. */
 export function stream(): StreamReducer {
-  const text = new Pieces()
+  const text: MutableFields = {}
   const calls: unknown[] = []
   let head: MutableFields = {}
   const body = (): Fields => ({
     ...head,
-    message: { ...text.under(''), tool_calls: calls.length > 0 ? calls : undefined },
+    message: { ...text, tool_calls: calls.length > 0 ? calls : undefined },
   })
   return reducer(readResponse, body, ({ message, ...rest }, seen) => {
     const said = recordOf(message) ?? {}
-    text.add('content', said['content'])
-    text.add('thinking', said['thinking'])
+    addText(text, 'content', said['content'])
+    addText(text, 'thinking', said['thinking'])
     // Calls come whole.
     calls.push(...listOf(said['tool_calls']))
     head = { ...head, ...rest }

@@ -1,12 +1,11 @@
-import type { EnvelopeChanges, NewTool } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
+import type { EnvelopeChanges } from '../../core/conversation.ts'
 import { type Fields, recordOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import { encoder, type Envelope, instructionInMessages, type Members, type Source, type Written } from '../kit/body.ts'
-import { argumentsOf, type Draft, type DraftTurn } from '../kit/writing.ts'
+import { argumentsOf, type Draft, type DraftTurn, filled } from '../kit/writing.ts'
 import type { ItemPosition } from '../openai-chat/decode.ts'
-import { inserted, within } from '../openai-chat/encode.ts'
+import { declare, inserted, resultMessage, within } from '../openai-chat/encode.ts'
 import { body, toolNameOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
@@ -48,19 +47,6 @@ function capSplices(root: JsonNode, cap: number, members: Members): Splice[] {
   return []
 }
 
-/** A tool in the request's list. */
-export interface DeclaredTool {
-  type: 'function'
-  function: { name: string; description: string; parameters: Record<string, unknown> }
-}
-
-export function declare({ name, description, parameters }: NewTool): DeclaredTool {
-  return {
-    type: 'function',
-    function: { name, description, parameters: { ...parameters } },
-  }
-}
-
 /** Writes a conversation that did not come from this wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice } = draft
@@ -79,8 +65,7 @@ export function write(draft: Draft): Written {
       ...draft.head.map((content) => ({ role: 'system', content })),
       ...draft.turns.flatMap((turn) => messagesOf(draft, turn)),
     ],
-    ...(draft.tools.length > 0 &&
-      mayCall && { tools: draft.tools.map((tool) => ({ type: 'function', function: tool })) }),
+    tools: mayCall ? filled(draft.tools.map(declare)) : undefined,
     stream: settings.stream,
     options: Object.values(options).some((value) => value !== undefined) ? options : undefined,
   }
@@ -88,7 +73,8 @@ export function write(draft: Draft): Written {
 }
 
 function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
-  if (role === 'tool') return items.map((item) => resultMessage(draft, item))
+  if (role === 'tool')
+    return items.map((item) => ({ ...resultMessage(draft, item), tool_name: item.toolName ?? 'tool' }))
   const words: string[] = []
   const images: string[] = []
   for (const item of items) {
@@ -106,14 +92,8 @@ function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
     {
       role,
       content: words.join('\n\n'),
-      images: images.length > 0 ? images : undefined,
-      tool_calls: calls.length > 0 ? calls : undefined,
+      images: filled(images),
+      tool_calls: filled(calls),
     },
   ]
-}
-
-function resultMessage(draft: Draft, item: Item): Fields {
-  for (const { type } of item.media ?? []) draft.lose(item, `${type} inside a tool result`)
-  if (item.isError === true) draft.lose(item, 'the mark that a tool failed', 'minor')
-  return { role: 'tool', tool_name: item.toolName ?? 'tool', tool_call_id: item.callId, content: item.text }
 }

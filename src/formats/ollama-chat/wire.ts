@@ -2,6 +2,7 @@ import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { jsonLines } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
+import { declare } from '../openai-chat/encode.ts'
 import { bearer, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
@@ -9,7 +10,7 @@ import { written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
 import { steps } from './answers.ts'
 import { readResponse, stream } from './answers.ts'
-import { declare, write } from './encode.ts'
+import { write } from './encode.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
 

@@ -4,7 +4,17 @@ import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, listOf, numberOf, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { amount, inOrder, knownUsage, type MutableFields, nested, parseEvent, Pieces, reducer } from '../kit/streams.ts'
+import {
+  amount,
+  inOrder,
+  knownUsage,
+  type MutableFields,
+  nested,
+  parseEvent,
+  addText,
+  addTexts,
+  reducer,
+} from '../kit/streams.ts'
 import {
   type AnswerHead,
   type AnswerPart,
@@ -112,7 +122,7 @@ function readAudio(audio: Readonly<Record<string, unknown>>): ItemCore {
 
 interface Call {
   readonly start: MutableFields
-  readonly pieces: Pieces
+  readonly asked: MutableFields
 }
 
 /** Puts a streamed completion together again, from the first choice's deltas. */
@@ -120,7 +130,9 @@ export function stream(): StreamReducer {
   const head: MutableFields = {}
   let usage: unknown
   let finish: unknown = null
-  const text = new Pieces()
+  const text: MutableFields = {}
+  const audio: MutableFields = {}
+  const legacy: MutableFields = {}
   const details: unknown[] = []
   const sources: MutableFields = {}
   const calls = new Map<number, Call>()
@@ -130,37 +142,35 @@ export function stream(): StreamReducer {
       const { index: given, function: asked, custom, ...rest } = recordOf(value) ?? {}
       // Servers that send a call whole may leave the index out.
       const index = numberOf(given) ?? (stringOf(rest['id']) === undefined ? at : calls.size)
-      const call = calls.get(index) ?? { start: {}, pieces: new Pieces() }
+      const call = calls.get(index) ?? { start: {}, asked: {} }
       calls.set(index, call)
       for (const [key, inner] of Object.entries(rest)) if (inner !== null) call.start[key] = inner
       if (recordOf(custom) !== undefined) call.start['type'] = 'custom'
-      call.pieces.addAll('', recordOf(asked) ?? recordOf(custom))
+      addTexts(call.asked, recordOf(asked) ?? recordOf(custom))
     }
   }
 
   const onDelta = (delta: Fields): void => {
-    const { role: _, audio, function_call: legacy, ...said } = delta
-    text.addAll('', said)
-    text.addAll('audio.', recordOf(audio))
-    text.addAll('function_call.', recordOf(legacy))
+    const { role: _, audio: sound, function_call: call, ...said } = delta
+    addTexts(text, said)
+    addTexts(audio, recordOf(sound))
+    addTexts(legacy, recordOf(call))
     details.push(...(arrayOf(delta['reasoning_details']) ?? []))
     for (const key of MESSAGE_SOURCES) if (arrayOf(delta[key]) !== undefined) sources[key] = delta[key]
     onCalls(arrayOf(delta['tool_calls']) ?? [])
   }
 
   const message = (): MutableFields => {
-    const out: MutableFields = { role: 'assistant', content: null, ...text.under(''), ...sources }
-    for (const key of ['audio', 'function_call']) {
-      const pieces = text.under(`${key}.`)
-      if (Object.keys(pieces).length > 0) out[key] = pieces
-    }
+    const out: MutableFields = { role: 'assistant', content: null, ...text, ...sources }
+    for (const [key, said] of Object.entries({ audio, function_call: legacy }))
+      if (Object.keys(said).length > 0) out[key] = { ...said }
     if (details.length > 0) out['reasoning_details'] = joinDetails(details)
     if (calls.size > 0) {
-      out['tool_calls'] = inOrder(calls).map(({ start, pieces }) => ({
+      out['tool_calls'] = inOrder(calls).map(({ start, asked }) => ({
         id: start['id'],
         type: 'function',
         ...start,
-        [start['type'] === 'custom' ? 'custom' : 'function']: pieces.under(''),
+        [start['type'] === 'custom' ? 'custom' : 'function']: { ...asked },
       }))
     }
     return out
@@ -182,18 +192,18 @@ export function stream(): StreamReducer {
 
 /** Pieces of one entry share its index; their texts are joined, everything else is taken from where it came last. */
 function joinDetails(details: readonly unknown[]): MutableFields[] {
-  const entries = new Map<unknown, { fields: MutableFields; pieces: Pieces }>()
+  const entries = new Map<unknown, MutableFields>()
   for (const [at, value] of details.entries()) {
     const detail = recordOf(value) ?? {}
     const key = detail['index'] ?? `at ${at}`
-    const entry = entries.get(key) ?? { fields: {}, pieces: new Pieces() }
+    const entry = entries.get(key) ?? {}
     entries.set(key, entry)
     for (const [name, inner] of Object.entries(detail)) {
-      if (name === 'text' || name === 'summary' || name === 'data') entry.pieces.add(name, inner)
-      else if (inner !== null) entry.fields[name] = inner
+      if (name === 'text' || name === 'summary' || name === 'data') addText(entry, name, inner)
+      else if (inner !== null) entry[name] = inner
     }
   }
-  return [...entries.values()].map(({ fields, pieces }) => ({ ...fields, ...pieces.under('') }))
+  return [...entries.values()]
 }
 
 const STOPS: Partial<Record<StopReason, string>> = {

@@ -48,10 +48,7 @@ function pathOf({ message, shape, keys, index }: ItemPosition): (string | number
 }
 
 /** How the bodies of a wire that keeps its messages as this one does are read. */
-interface ChatReading extends Pick<
-  BodyReading<ItemPosition>,
-  'format' | 'markKeys' | 'readTools' | 'toolKeys' | 'readSettings'
-> {
+interface ChatReading extends Pick<BodyReading<ItemPosition>, 'format' | 'markKeys' | 'readTools' | 'readSettings'> {
   readonly instructionRoles: readonly unknown[]
   readonly resultRoles: readonly unknown[]
   readonly reasoningKeys: readonly string[]
@@ -65,7 +62,6 @@ export const chatDecoder = (wire: ChatReading): Decoder<ItemPosition> =>
     listPath: () => ['messages'],
     pathOf,
     isHead: ({ role }) => wire.instructionRoles.includes(role),
-    headKeys: [],
     readMessage: (reader, message, index) => readMessage(wire, reader, message, index),
   })
 
@@ -77,7 +73,6 @@ export const body = chatDecoder({
   resultRoles: ['tool', 'function'],
   reasoningKeys: REASONING_KEYS,
   readTools,
-  toolKeys: ['tools', 'functions'],
   readSettings,
 })
 

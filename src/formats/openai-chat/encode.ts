@@ -26,7 +26,7 @@ import {
   sealedError,
 } from '../kit/editing.ts'
 import { arrayOf, dataUrl } from '../kit/reading.ts'
-import { chatChoice, type Draft, type DraftTurn, isWebUrl } from '../kit/writing.ts'
+import { type Draft, type DraftTurn, filled, isWebUrl, openaiChoice } from '../kit/writing.ts'
 import { body, type ItemPosition, MARK_KEYS, toolNameOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
@@ -268,8 +268,8 @@ export function write(draft: Draft): Written {
       ...draft.head.map((content) => ({ role: 'system', content })),
       ...draft.turns.flatMap((turn) => messagesOf(draft, turn)),
     ],
-    tools: draft.tools.length > 0 ? draft.tools.map((tool) => ({ type: 'function', function: tool })) : undefined,
-    ...choiceOf(draft),
+    tools: filled(draft.tools.map(declare)),
+    ...openaiChoice(draft, (name) => ({ type: 'function', function: { name } })),
     [capKey(settings.model ?? '')]: settings.maxOutputTokens,
     // Without the option a streamed answer says nothing about its usage.
     ...(settings.stream && { stream: true, stream_options: { include_usage: true } }),
@@ -279,12 +279,6 @@ export function write(draft: Draft): Written {
   }
   return { text: JSON.stringify(body), losses: draft.losses }
 }
-
-/** A choice without tools is refused. */
-const choiceOf = ({ toolChoice, tools }: Draft): Fields =>
-  toolChoice === undefined || tools.length === 0
-    ? {}
-    : { tool_choice: chatChoice(toolChoice), parallel_tool_calls: toolChoice.single === true ? false : undefined }
 
 function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (role === 'tool') return items.map((item) => resultMessage(draft, item))
@@ -304,10 +298,10 @@ function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (parts.length + calls.length === 0) return []
   const [only] = parts
   const content = parts.length === 0 ? null : parts.length === 1 && only?.type === 'text' ? only['text'] : parts
-  return [{ role, content, tool_calls: calls.length > 0 ? calls : undefined }]
+  return [{ role, content, tool_calls: filled(calls) }]
 }
 
-function resultMessage(draft: Draft, item: Item): Fields {
+export function resultMessage(draft: Draft, item: Item): Fields {
   for (const { type } of item.media ?? []) draft.lose(item, `${type} inside a tool result`)
   if (item.isError === true) draft.lose(item, 'the mark that a tool failed', 'minor')
   return { role: 'tool', tool_call_id: item.callId, content: item.text }

@@ -9,7 +9,7 @@ import {
   knownUsage,
   type MutableFields,
   nested,
-  Pieces,
+  addText,
   plainErrorIn,
   reducer,
 } from '../kit/streams.ts'
@@ -83,7 +83,7 @@ function stopReason(response: Fields, output: readonly Fields[], items: readonly
 /** One output item while it grows. `done` holds it whole, once the server has sent it so. */
 interface Growing {
   readonly start: Fields
-  readonly pieces: Pieces
+  readonly said: MutableFields
   readonly done?: Fields | undefined
 }
 
@@ -113,14 +113,15 @@ export function stream(): StreamReducer {
   return reducer(readResponse, body, (event, seen, name) => {
     const type = stringOf(event['type']) ?? name ?? ''
     const index = numberOf(event['output_index']) ?? items.size
-    const item = items.get(index) ?? { start: {}, pieces: new Pieces() }
+    const item = items.get(index) ?? { start: {}, said: {} }
     const delta = DELTAS[type]
     if (delta !== undefined) {
       const at = numberOf(event[delta.list === 'summary' ? 'summary_index' : 'content_index']) ?? 0
-      item.pieces.add(delta.list === undefined ? delta.field : `${delta.list} ${at} ${delta.part}`, event['delta'])
+      const name = delta.list === undefined ? delta.field : `${delta.list} ${at} ${delta.part}`
+      addText(item.said, name, event['delta'])
       items.set(index, item)
     } else if (type === 'response.output_item.added') {
-      items.set(index, { start: recordOf(event['item']) ?? {}, pieces: new Pieces() })
+      items.set(index, { start: recordOf(event['item']) ?? {}, said: {} })
     } else if (type === 'response.output_item.done') {
       items.set(index, { ...item, done: recordOf(event['item']) ?? item.done })
     } else if (recordOf(event['response']) !== undefined) {
@@ -131,11 +132,11 @@ export function stream(): StreamReducer {
   })
 }
 
-function finishItem({ start, pieces, done }: Growing): Fields {
+function finishItem({ start, said, done }: Growing): Fields {
   if (done !== undefined) return done
   const item: MutableFields = { ...start }
   const lists = new Map<string, Map<number, unknown>>()
-  for (const [name, text] of Object.entries(pieces.under(''))) {
+  for (const [name, text] of Object.entries(said)) {
     const [list = '', at, type] = name.split(' ')
     if (type === undefined) {
       item[name] = (stringOf(start[name]) ?? '') + String(text)

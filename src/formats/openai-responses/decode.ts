@@ -38,10 +38,8 @@ export const body = decoder<ItemPosition>({
   isHead: (fields) => typeOf(fields) === 'message' && (fields['role'] === 'system' || fields['role'] === 'developer'),
   readMessage: readElement,
   readHead,
-  headKeys: ['instructions'],
   readText,
   readTools,
-  toolKeys: ['tools'],
   readSettings,
 })
 

@@ -19,7 +19,7 @@ import {
 } from '../kit/body.ts'
 import { type CacheMark, groupByMessage, markJson, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
 import { arrayOf, dataUrl } from '../kit/reading.ts'
-import { type Draft, type DraftTurn, isWebUrl, responsesChoice } from '../kit/writing.ts'
+import { type Draft, type DraftTurn, filled, isWebUrl, openaiChoice } from '../kit/writing.ts'
 import { body, type ItemPosition, nodeAt, positionOf, toolNameOf, typeOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
@@ -234,9 +234,8 @@ export function write(draft: Draft): Written {
     model: settings.model,
     instructions: draft.head.length > 0 ? draft.head.join('\n\n') : undefined,
     input: draft.turns.flatMap((turn) => elementsOf(draft, turn)),
-    tools:
-      draft.tools.length > 0 ? draft.tools.map((tool) => ({ type: 'function', ...tool, strict: false })) : undefined,
-    ...choiceOf(draft),
+    tools: filled(draft.tools.map(declare)),
+    ...openaiChoice(draft, (name) => ({ type: 'function', name })),
     max_output_tokens: settings.maxOutputTokens,
     stream: settings.stream ? true : undefined,
     temperature: sampling.temperature,
@@ -246,11 +245,6 @@ export function write(draft: Draft): Written {
   }
   return { text: JSON.stringify(body), losses: draft.losses }
 }
-
-const choiceOf = ({ toolChoice, tools }: Draft): Fields =>
-  toolChoice === undefined || tools.length === 0
-    ? {}
-    : { tool_choice: responsesChoice(toolChoice), parallel_tool_calls: toolChoice.single === true ? false : undefined }
 
 function elementsOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   if (role === 'tool') return items.map((item) => resultElement(draft, item))
