@@ -1,18 +1,8 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
-import {
-  type Fields,
-  isRecord,
-  numberOf,
-  parsedJson,
-  recordOf,
-  recordsIn,
-  stringOf,
-  textOf,
-} from '../../core/values.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { amount, inOrder, knownUsage, type MutableFields, nested, addText, reducer } from '../kit/streams.ts'
+import { listOf, type Fields, numberOf, parsedJson, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
+import { amount, inOrder, knownUsage, type MutableFields, nested, addText, reducer, stopWord } from '../kit/streams.ts'
 import {
   type AnswerHead,
   type AnswerPart,
@@ -59,7 +49,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 
 export function readResponse(body: unknown): ModelResponse {
   const message = recordOf(body) ?? {}
-  const items = (arrayOf(message['content']) ?? []).map((value, block): Item => {
+  const items = listOf(message['content']).map((value, block): Item => {
     const fields = recordOf(value) ?? {}
     const read = readBlock(
       fields,
@@ -104,7 +94,7 @@ export function stream(): StreamReducer {
       const member = DELTAS[stringOf(delta['type']) ?? '']
       if (member !== undefined) addText(block, member, delta[member])
       else if (delta['type'] === 'citations_delta')
-        block['citations'] = [...(arrayOf(block['citations']) ?? []), delta['citation']]
+        block['citations'] = [...listOf(block['citations']), delta['citation']]
     } else if (type === 'message_delta') {
       message = { ...message, ...recordOf(event['delta']) }
       // The closing usage is cumulative and may leave out what the opening one already said.
@@ -119,13 +109,7 @@ function finishBlock({ partial_json: json, ...block }: MutableFields): MutableFi
   return block
 }
 
-const STOPS: Partial<Record<StopReason, string>> = {
-  length: 'max_tokens',
-  'tool-use': 'tool_use',
-  refusal: 'refusal',
-  pause: 'pause_turn',
-}
-export const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'end_turn'
+export const stopOf = (stop: StopReason): string => stopWord(STOP_REASONS, stop)
 
 /** Cached tokens stand beside the input here. */
 export const usageOf = (usage: Usage | undefined): Fields => ({
@@ -241,9 +225,6 @@ const shownStop = (reason: unknown, hasCalls: boolean): unknown =>
   reason === 'tool_use' && !hasCalls ? 'end_turn' : reason
 
 class AnthropicStream extends VisibleStream {
-  /** Index upstream → index that the client sees; undefined for blocks of ours. */
-  #shown = new Map<unknown, number | undefined>()
-  #visible = 0
   /** Of the answer at hand: it begins with its input and ends with its output. */
   #usage: unknown
   #hasCalls = false
@@ -251,18 +232,18 @@ class AnthropicStream extends VisibleStream {
   protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     switch (data?.['type']) {
       case 'message_start':
-        this.#usage = isRecord(data['message']) ? data['message']['usage'] : undefined
+        this.#usage = recordOf(data['message'])?.['usage']
         return this.answers === 0 ? ['same'] : []
-      case 'content_block_start': {
-        const block = isRecord(data['content_block']) ? data['content_block'] : {}
-        const isHidden = this.isHidden(block)
-        if (!isHidden && block['type'] === 'tool_use') this.#hasCalls = true
-        this.#shown.set(data['index'], isHidden ? undefined : this.#visible++)
-        return this.#renumbered(event, data)
-      }
+      case 'content_block_start':
       case 'content_block_delta':
-      case 'content_block_stop':
-        return this.#renumbered(event, data)
+      case 'content_block_stop': {
+        const block = recordOf(data['content_block'])
+        if (block !== undefined) this.begin(data['index'], block)
+        const index = this.shown.get(data['index'])
+        if (index === undefined) return []
+        if (block?.['type'] === 'tool_use') this.#hasCalls = true
+        return index === data['index'] ? ['same'] : [eventOf(event, { ...data, index })]
+      }
       case 'message_delta':
       case 'message_stop':
         return this.end(event, data)
@@ -271,25 +252,15 @@ class AnthropicStream extends VisibleStream {
     }
   }
 
-  #renumbered(event: StreamEvent, data: Fields): readonly Passed[] {
-    const index = this.#shown.get(data['index'])
-    if (index === undefined) return []
-    return index === data['index'] ? ['same'] : [eventOf(event, { ...data, index })]
-  }
-
   protected override ending(event: StreamEvent, data: Fields): Passed {
     if (data['type'] !== 'message_delta') return event
-    if (this.answers === 0 && !this.hidesCalls) return 'same'
-    const delta = isRecord(data['delta']) ? data['delta'] : {}
+    if (!this.isChanged) return 'same'
+    const delta = recordOf(data['delta']) ?? {}
     return eventOf(event, {
       ...data,
       delta: { ...delta, stop_reason: shownStop(delta['stop_reason'], this.#hasCalls) },
       // The client has the first answer's input; the last one's tells how full the window is.
       usage: { ...recordOf(this.#usage), ...recordOf(data['usage']) },
     })
-  }
-
-  protected override startOver(): void {
-    this.#shown = new Map()
   }
 }

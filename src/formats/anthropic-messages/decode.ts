@@ -1,11 +1,11 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { spliceMembers } from '../json/splice.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
+import { badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -73,7 +73,7 @@ function readCall(block: Block, type: string, text: string): ItemCore {
 
 function readResult(block: Block): ItemCore {
   const content = block['content']
-  const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
+  const parts = listOf(content).map((part) => recordOf(part) ?? {})
   const media = parts.filter((part) => part['type'] === 'image' || part['type'] === 'document').map(readMedia)
   const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
   return {

@@ -1,7 +1,7 @@
 import type { MarkOptions } from '../../core/codec.ts'
 import type { EnvelopeChanges, NativeManagement, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { indexJson, type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
@@ -25,7 +25,6 @@ import {
   type RawMessage,
   sealedError,
 } from '../kit/editing.ts'
-import { arrayOf } from '../kit/reading.ts'
 import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
 import { body, type ItemPosition, nodeAt, positionOf } from './decode.ts'
 
@@ -64,7 +63,7 @@ function editsOf(body: Readonly<Record<string, unknown>>, native: NativeManageme
       type: 'clear_thinking_20251015',
       keep: { type: 'thinking_turns', value: Math.max(1, clearThinking.keepTurns) },
     })
-  if (clearToolUses !== undefined && (arrayOf(body['tools'])?.length ?? 0) > 0)
+  if (clearToolUses !== undefined && listOf(body['tools']).length > 0)
     edits.push({
       type: 'clear_tool_uses_20250919',
       trigger: { type: 'input_tokens', value: clearToolUses.atTokens },
@@ -83,7 +82,7 @@ const BETAS: readonly (readonly [prefix: string, beta: string])[] = [
 
 /** The beta headers without which the vendor does not know what a body asks for. */
 export function nativeBetas(body: unknown): string[] {
-  const edits = arrayOf(recordOf(recordOf(body)?.['context_management'])?.['edits']) ?? []
+  const edits = listOf(recordOf(recordOf(body)?.['context_management'])?.['edits'])
   const types = edits.map((edit) => stringOf(recordOf(edit)?.['type']) ?? '')
   return BETAS.filter(([prefix]) => types.some((type) => type.startsWith(prefix))).map(([, beta]) => beta)
 }
@@ -206,8 +205,6 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   if (changes.maxOutputTokens !== undefined) members.set('max_tokens', String(changes.maxOutputTokens))
   const splices = changes.addInstruction === undefined ? [] : instructionSplices(root, changes.addInstruction, members)
   splices.push(...toolSplices(source, changes, members, TOOL_WORDS))
-  // Otherwise it changes nothing here: another `tool_choice` would throw the cached messages away.
-  if (changes.forbidTools === 'strictly') members.set('tool_choice', '{"type":"none"}')
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   if (changes.native !== undefined) setNative(root, changes.native, members)
   return { splices: [...splices, ...spliceMembers(root, members)] }
@@ -219,6 +216,7 @@ const TOOL_WORDS: ToolWords = {
   declare,
   choiceKey: 'tool_choice',
   none: '{"type":"none"}',
+  forbidsStrictly: true,
   auto: '{"type":"auto"}',
   choiceNames: (choice) => [recordOf(choice)?.['name']].flatMap((name) => stringOf(name) ?? []),
 }

@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { arrayOf } from '../kit/reading.ts'
-import { amount, knownUsage, type MutableFields, addText, reducer } from '../kit/streams.ts'
+import { amount, knownUsage, type MutableFields, addText, reducer, stopWord } from '../kit/streams.ts'
 import {
   type AnswerHead,
   type AnswerPart,
@@ -46,10 +46,10 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   IMAGE_SAFETY: 'refusal',
   IMAGE_PROHIBITED_CONTENT: 'refusal',
   IMAGE_RECITATION: 'refusal',
+  OTHER: 'error',
   MALFORMED_FUNCTION_CALL: 'error',
   UNEXPECTED_TOOL_CALL: 'error',
   TOO_MANY_TOOL_CALLS: 'error',
-  OTHER: 'error',
 }
 
 /** Code Assist wraps the answer as it wraps the request. */
@@ -61,7 +61,7 @@ function unwrap(body: unknown): Fields {
 export function readResponse(body: unknown): ModelResponse {
   const response = unwrap(body)
   const candidate = recordOf(arrayOf(response['candidates'])?.[0]) ?? {}
-  const parts = arrayOf(recordOf(candidate['content'])?.['parts']) ?? []
+  const parts = listOf(recordOf(candidate['content'])?.['parts'])
   const items = parts.map((value, at): Item => {
     const part = recordOf(value) ?? {}
     return { id: `r.${at}`, message: 0, ...readPart(part, 'assistant', (...keys) => rawAt(part, keys)) }
@@ -117,7 +117,7 @@ export function stream(): StreamReducer {
       if (value !== undefined) head[key] = value
     }
     const next = recordOf(arrayOf(chunk['candidates'])?.[0])
-    for (const part of arrayOf(recordOf(next?.['content'])?.['parts']) ?? []) take(recordOf(part) ?? {})
+    for (const part of listOf(recordOf(next?.['content'])?.['parts'])) take(recordOf(part) ?? {})
     for (const key of [...TOOL_MARKS, 'finishReason']) {
       const value = valueAt(next, key)
       if (value !== undefined) candidate[key] = value
@@ -130,8 +130,7 @@ export function stream(): StreamReducer {
 const isPlainText = (part: Fields): boolean =>
   typeof part['text'] === 'string' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
 
-const STOPS: Partial<Record<StopReason, string>> = { length: 'MAX_TOKENS', refusal: 'SAFETY', error: 'OTHER' }
-export const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'STOP'
+export const stopOf = (stop: StopReason): string => stopWord(STOP_REASONS, stop)
 
 export const usageOf = (usage: Usage | undefined): Fields => ({
   promptTokenCount: usage?.input ?? 0,

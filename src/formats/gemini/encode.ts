@@ -13,7 +13,6 @@ import {
   type Written,
 } from '../kit/body.ts'
 import { haveOnly, joinContents, objectJson, type RawMessage, sealedError } from '../kit/editing.ts'
-import { arrayOf } from '../kit/reading.ts'
 import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
 import type { ToolChoice } from '../wire/steps.ts'
 import {
@@ -122,7 +121,7 @@ function toolSplices(text: string, root: JsonNode, members: Members, changes: En
 
 function modeSplices(root: JsonNode, members: Members, names: readonly string[], isFinal: boolean): Splice[] {
   const config = recordOf(valueAt(recordOf(field(root, 'toolConfig')?.value), 'functionCallingConfig'))
-  const allowed = arrayOf(valueAt(config, 'allowedFunctionNames')) ?? []
+  const allowed = listOf(valueAt(config, 'allowedFunctionNames'))
   const isForced = config?.['mode'] === 'ANY' && names.length === 0
   // The mode is refused without functions to apply it to.
   const mode = isFinal

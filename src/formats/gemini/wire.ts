@@ -3,13 +3,10 @@ import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
-import { answers } from './answers.ts'
+import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { written } from './encode.ts'
+import { declare, keeper, write, written } from './encode.ts'
 import { checkGemini } from './rules.ts'
-import { steps } from './answers.ts'
-import { readResponse, stream } from './answers.ts'
-import { declare, keeper, write } from './encode.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'contents', windowHoldsAnswer: false }
 

@@ -14,7 +14,7 @@ import {
   restoredFragment,
   writeRestored,
 } from './editing.ts'
-import { badInput, objectsIn, type ToolNames, toolNamesIn } from './reading.ts'
+import { badInput, objectsIn, toolNamesIn } from './reading.ts'
 import { type Draft, draftOf } from './writing.ts'
 
 /** Where an item stands in a body: its message, and the element of it where it is one of several. */
@@ -41,7 +41,7 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export interface Reader {
   readonly root: JsonNode
   /** Names by call id: most results do not carry them. */
-  readonly toolNames: ToolNames
+  readonly toolNames: Map<string, string>
 }
 
 type Path = readonly (string | number)[]
@@ -369,8 +369,11 @@ export interface ToolWords {
   nameOf(tool: unknown): string
   declare(tool: NonNullable<EnvelopeChanges['addTools']>[number]): object
   readonly choiceKey: string
-  /** JSON for a choice that forbids calls, and for one that leaves them to the model. */
-  readonly none: string
+  /** JSON for a choice that forbids calls; a wire that has none declares no tools in a turn without them. */
+  readonly none?: string
+  /** Only where it has to be: another choice throws the cached messages away. */
+  readonly forbidsStrictly?: true
+  /** JSON for a choice that leaves calls to the model. */
   readonly auto: string
   /** Tools that a choice names. */
   choiceNames(choice: unknown): readonly string[]
@@ -388,14 +391,21 @@ export function toolSplices(
   const added = (changes.addTools ?? []).map((tool) => JSON.stringify(wire.declare(tool)))
   const nameAt = (i: number): string => wire.nameOf(own[i]!.value)
   const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(nameAt(i)) ?? true)
+  const isNone = stay.length + added.length === 0
+  if (wire.none === undefined && (isNone || changes.forbidTools === true)) {
+    if (tools?.type === 'array') members.set(wire.key, undefined)
+    return []
+  }
   // History with calls needs its tools declared, and the cached prefix holds them: the list stays, and the choice forbids its use.
-  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
+  if (changes.keepTools !== undefined && isNone) {
     if (own.length > 0) members.set(wire.choiceKey, wire.none)
     return []
   }
   const left = new Set(stay.map(nameAt))
   if (wire.choiceNames(member(root, wire.choiceKey)?.value).some((name) => !left.has(name)))
     members.set(wire.choiceKey, wire.auto)
+  const isForbidden = changes.forbidTools === 'strictly' || (changes.forbidTools === true && !wire.forbidsStrictly)
+  if (isForbidden && own.length > 0) members.set(wire.choiceKey, wire.none)
   if (tools?.type !== 'array') {
     if (added.length > 0) members.set(wire.key, `[${added.join(',')}]`)
     return []
@@ -410,7 +420,8 @@ export function withInstruction(before: unknown, instruction: string): string {
 }
 
 /** Appends to the instructions of a wire that keeps them in its first messages, or begins with a new one. */
-export function instructionInMessages({ root, headCount }: Source, instruction: string): Envelope {
+export function instructionInMessages({ root, headCount }: Source, instruction: string | undefined): Envelope {
+  if (instruction === undefined) return { splices: [] }
   const message = headCount === 0 ? undefined : member(root, 'messages')?.at(headCount - 1)
   if (message === undefined) return { splices: [], front: `{"role":"system","content":${JSON.stringify(instruction)}}` }
   const content = member(message, 'content')

@@ -1,4 +1,4 @@
-import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, parsedJson, recordOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
@@ -77,6 +77,10 @@ export function knownUsage(read: (reported: Fields) => Usage, reported: unknown)
     reasoning: usage.reasoning || 0,
   }
 }
+
+/** A wire's word for why an answer ended: the first that means it, or else the first of all. */
+export const stopWord = (words: Readonly<Record<string, StopReason>>, stop: StopReason): string =>
+  Object.keys(words).find((word) => words[word] === stop) ?? Object.keys(words)[0]!
 
 export const nested = (fields: Fields, name: string): Fields => recordOf(fields[name]) ?? {}
 

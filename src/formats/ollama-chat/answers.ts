@@ -1,5 +1,4 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, listOf, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import { amount, knownUsage, type MutableFields, addText, reducer } from '../kit/streams.ts'
@@ -40,12 +39,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 export function readResponse(body: unknown): ModelResponse {
   const response = recordOf(body) ?? {}
   const message = recordOf(response['message']) ?? {}
-  const items = readAnswer(message, REASONING_KEYS).map((core, at): Item => ({
-    id: `r.${at}`,
-    role: 'assistant',
-    message: 0,
-    ...core,
-  }))
+  const items = readAnswer(message, REASONING_KEYS)
   const stop =
     STOP_REASONS[stringOf(response['done_reason']) ?? ''] ?? (response['error'] === undefined ? 'unknown' : 'error')
   return {

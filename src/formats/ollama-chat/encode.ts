@@ -1,8 +1,17 @@
 import type { EnvelopeChanges } from '../../core/conversation.ts'
 import { type Fields, recordOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
-import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
-import { encoder, type Envelope, instructionInMessages, type Members, type Source, type Written } from '../kit/body.ts'
+import { type Splice, spliceMember, spliceMembers } from '../json/splice.ts'
+import {
+  encoder,
+  type Envelope,
+  instructionInMessages,
+  type Members,
+  type Source,
+  type Written,
+  toolSplices,
+  type ToolWords,
+} from '../kit/body.ts'
 import { argumentsOf, type Draft, type DraftTurn, filled } from '../kit/writing.ts'
 import type { ItemPosition } from '../openai-chat/decode.ts'
 import { declare, inserted, resultMessage, within } from '../openai-chat/encode.ts'
@@ -18,25 +27,21 @@ export const written = encoder<ItemPosition>({
 })
 
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
-  const { root, text } = source
   const members: Members = new Map()
-  const splices: Splice[] = []
-  if (changes.maxOutputTokens !== undefined) splices.push(...capSplices(root, changes.maxOutputTokens, members))
-  const tools = member(root, 'tools')
-  const own = tools?.items ?? []
-  const added = (changes.addTools ?? []).map((tool) => JSON.stringify(declare(tool)))
-  // This wire cannot say that a tool may not be called: a turn without tools declares none.
-  const isForbidden = changes.forbidTools === true
-  const stay = own
-    .map((_, i) => i)
-    .filter((i) => !isForbidden && (changes.keepTools?.includes(toolNameOf(own[i]!.value)) ?? true))
-  if (tools?.type !== 'array') {
-    if (added.length > 0 && !isForbidden) members.set('tools', `[${added.join(',')}]`)
-  } else if (stay.length + added.length === 0 || isForbidden) members.set('tools', undefined)
-  else if (added.length > 0 || stay.length < own.length) splices.push(...spliceArray(text, tools, [...stay, ...added]))
-  const instructed: Envelope =
-    changes.addInstruction === undefined ? { splices: [] } : instructionInMessages(source, changes.addInstruction)
-  return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(root, members)] }
+  const splices = toolSplices(source, changes, members, TOOLS)
+  if (changes.maxOutputTokens !== undefined) splices.push(...capSplices(source.root, changes.maxOutputTokens, members))
+  const instructed = instructionInMessages(source, changes.addInstruction)
+  return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(source.root, members)] }
+}
+
+/** This wire has no choice of tools. */
+const TOOLS: ToolWords = {
+  key: 'tools',
+  nameOf: toolNameOf,
+  declare,
+  choiceKey: 'tool_choice',
+  auto: '"auto"',
+  choiceNames: () => [],
 }
 
 function capSplices(root: JsonNode, cap: number, members: Members): Splice[] {

@@ -4,13 +4,10 @@ import { jsonLines } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { declare } from '../openai-chat/encode.ts'
 import { bearer, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
-import { answers } from './answers.ts'
+import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { written } from './encode.ts'
+import { write, written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
-import { steps } from './answers.ts'
-import { readResponse, stream } from './answers.ts'
-import { write } from './encode.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
 

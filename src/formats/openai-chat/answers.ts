@@ -1,5 +1,5 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
-import type { Item, Media } from '../../core/item.ts'
+import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, listOf, numberOf, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
@@ -14,6 +14,7 @@ import {
   addText,
   addTexts,
   reducer,
+  stopWord,
 } from '../kit/streams.ts'
 import {
   type AnswerHead,
@@ -29,7 +30,7 @@ import {
   PLAIN_ANSWERS,
 } from '../wire/answer.ts'
 import { byToolChoice, eventOf, type HiddenWire, parseInput, type Passed, VisibleStream } from '../wire/steps.ts'
-import { type ItemCore, readCall, readPart, readReasoning, REASONING_KEYS } from './decode.ts'
+import { readParts, REASONING_KEYS } from './decode.ts'
 
 /** The cached count is inside the prompt count. */
 function readUsage(fields: Fields): Usage {
@@ -53,21 +54,16 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   tool_calls: 'tool-use',
   function_call: 'tool-use',
   content_filter: 'refusal',
-  error: 'error',
 }
 
 export function readResponse(body: unknown): ModelResponse {
   const response = recordOf(body) ?? {}
   const choice = recordOf(arrayOf(response['choices'])?.[0]) ?? {}
   const message = recordOf(choice['message']) ?? {}
-  const items = readAnswer(message, REASONING_KEYS).map((core, at): Item => ({
-    id: `r.${at}`,
-    role: 'assistant',
-    message: 0,
-    ...core,
-  }))
+  const items = readAnswer(message, REASONING_KEYS)
   const finish = stringOf(choice['finish_reason']) ?? ''
-  const stop = stringOf(message['refusal']) ? 'refusal' : (STOP_REASONS[finish] ?? 'unknown')
+  const named = finish === 'error' ? 'error' : STOP_REASONS[finish]
+  const stop = stringOf(message['refusal']) ? 'refusal' : (named ?? 'unknown')
   return {
     items,
     // Some servers say `stop` after a turn that calls tools.
@@ -82,43 +78,19 @@ export function readResponse(body: unknown): ModelResponse {
 /** Sources that an answer quotes were searched for by the provider: OpenAI and OpenRouter, Perplexity, Groq. */
 const ranHostedTools = (response: Fields, message: Fields): boolean =>
   [...MESSAGE_SOURCES.map((key) => message[key]), ...RESPONSE_SOURCES.map((key) => response[key])].some(
-    (list) => (arrayOf(list)?.length ?? 0) > 0,
+    (list) => listOf(list).length > 0,
   )
 
 const MESSAGE_SOURCES = ['annotations', 'executed_tools'] as const
 const RESPONSE_SOURCES = ['citations', 'search_results'] as const
 
-/** What the message of an answer holds, in the order in which a model reads it. */
-export function readAnswer(message: Fields, reasoningKeys: readonly string[]): ItemCore[] {
-  const reasoning = readReasoning(message, reasoningKeys)
-  const content = message['content']
-  const cores: ItemCore[] = []
-  if (reasoning !== undefined) {
-    const { keys: _, ...core } = reasoning
-    cores.push(core)
-  }
-  if (typeof content === 'string' && content !== '') cores.push({ kind: 'assistant', text: content })
-  for (const value of arrayOf(content) ?? []) {
-    const part = recordOf(value) ?? {}
-    cores.push(readPart(part, 'assistant', () => JSON.stringify(part)))
-  }
-  const refusal = stringOf(message['refusal'])
-  if (refusal) cores.push({ kind: 'assistant', text: refusal })
-  const audio = recordOf(message['audio'])
-  if (audio !== undefined) cores.push(readAudio(audio))
-  const calls = arrayOf(message['tool_calls']) ?? []
-  const legacy = recordOf(message['function_call'])
-  for (const value of legacy === undefined ? calls : [...calls, { function: legacy }]) {
-    const call = recordOf(value) ?? {}
-    cores.push(readCall(call, () => JSON.stringify(recordOf(call['function'])?.['arguments'] ?? {})))
-  }
-  return cores
-}
-
-function readAudio(audio: Readonly<Record<string, unknown>>): ItemCore {
-  const media: Media = { type: 'audio', reference: stringOf(audio['id']), data: stringOf(audio['data']) }
-  return { kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }
-}
+/** What the message of an answer holds. */
+export const readAnswer = (message: Fields, reasoningKeys: readonly string[]): Item[] =>
+  readParts({ reasoningKeys }, message, 'assistant', (...keys) => {
+    let at: unknown = message
+    for (const key of keys) at = (at as Fields | undefined)?.[key]
+    return JSON.stringify(at) ?? '{}'
+  }).map(({ core }, at) => ({ id: `r.${at}`, role: 'assistant', message: 0, ...core }))
 
 interface Call {
   readonly start: MutableFields
@@ -155,9 +127,9 @@ export function stream(): StreamReducer {
     addTexts(text, said)
     addTexts(audio, recordOf(sound))
     addTexts(legacy, recordOf(call))
-    details.push(...(arrayOf(delta['reasoning_details']) ?? []))
+    details.push(...listOf(delta['reasoning_details']))
     for (const key of MESSAGE_SOURCES) if (arrayOf(delta[key]) !== undefined) sources[key] = delta[key]
-    onCalls(arrayOf(delta['tool_calls']) ?? [])
+    onCalls(listOf(delta['tool_calls']))
   }
 
   const message = (): MutableFields => {
@@ -181,7 +153,7 @@ export function stream(): StreamReducer {
     for (const key of ['id', 'model', ...RESPONSE_SOURCES]) if (event[key] !== undefined) head[key] ??= event[key]
     // The usage chunk has no choices; some servers put running totals into every chunk, so the last one counts.
     if (recordOf(event['usage']) !== undefined) usage = event['usage']
-    for (const value of arrayOf(event['choices']) ?? []) {
+    for (const value of listOf(event['choices'])) {
       const choice = recordOf(value) ?? {}
       if ((numberOf(choice['index']) ?? 0) !== 0) continue
       onDelta(recordOf(choice['delta']) ?? {})
@@ -206,12 +178,7 @@ function joinDetails(details: readonly unknown[]): MutableFields[] {
   return [...entries.values()]
 }
 
-const STOPS: Partial<Record<StopReason, string>> = {
-  length: 'length',
-  'tool-use': 'tool_calls',
-  refusal: 'content_filter',
-}
-const stopOf = (stop: StopReason): string => STOPS[stop] ?? 'stop'
+const stopOf = (stop: StopReason): string => stopWord(STOP_REASONS, stop)
 
 export const usageOf = (usage: Usage | undefined): Fields => ({
   prompt_tokens: usage?.input ?? 0,
@@ -396,12 +363,7 @@ export function messageOfParts(parts: readonly Fields[], content: string | null)
 }
 
 class ChatStream extends VisibleStream {
-  /** Number upstream → number that the client sees; undefined for calls of ours. */
-  #shown = new Map<number, number | undefined>()
-  #shownCalls = 0
   #firstId: unknown
-  /** Something was hidden: from there on events are written anew. */
-  #changed = false
 
   protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (event.data === SSE_DONE) return this.end(event, data)
@@ -411,10 +373,10 @@ class ChatStream extends VisibleStream {
     if (choice === undefined) return isRecord(data['usage']) ? this.end(event, data) : ['same']
     const shown = this.#visibleDelta(isRecord(choice['delta']) ? choice['delta'] : {})
     if ((choice['finish_reason'] ?? null) !== null) {
-      const ending = this.#changed ? this.#rewritten(event, data, choice, { delta: shown ?? {} }) : event
+      const ending = this.isChanged ? this.#rewritten(event, data, choice, { delta: shown ?? {} }) : event
       return this.end(ending, ending === event ? data : parseEvent(ending.data))
     }
-    if (!this.#changed) return ['same']
+    if (!this.isChanged) return ['same']
     return shown === undefined ? [] : [this.#rewritten(event, data, choice, { delta: shown })]
   }
 
@@ -422,9 +384,9 @@ class ChatStream extends VisibleStream {
   #visibleDelta(delta: Fields): Fields | undefined {
     const { tool_calls: calls, ...rest } = delta
     const kept = recordsIn(calls).flatMap((call) => {
-      const number = Number(call['index'] ?? this.#shown.size)
-      if (!this.#shown.has(number)) this.#shown.set(number, this.#isOwn(call) ? undefined : this.#shownCalls++)
-      const index = this.#shown.get(number)
+      const number = Number(call['index'] ?? this.shown.size)
+      if (!this.shown.has(number)) this.begin(number, call)
+      const index = this.shown.get(number)
       return index === undefined ? [] : [{ ...call, index }]
     })
     const says = Object.entries(rest).some(([key, value]) => key !== 'role' && value !== '' && value !== null)
@@ -433,21 +395,15 @@ class ChatStream extends VisibleStream {
     return says || (calls === undefined && this.answers === 0) ? rest : undefined
   }
 
-  #isOwn(call: Fields): boolean {
-    const isHidden = this.isHidden(call)
-    if (isHidden) this.#changed = true
-    return isHidden
-  }
-
   #rewritten(event: StreamEvent, data: Fields, choice: Fields, changes: Fields): StreamEvent {
     return eventOf(event, { ...data, id: this.#firstId, choices: [{ ...choice, ...changes }] })
   }
 
   protected override ending(event: StreamEvent, data: Fields | undefined): Passed {
-    if (data === undefined || !this.#changed) return event
+    if (data === undefined || !this.isChanged) return event
     const choice = firstChoice(data)
     if (choice === undefined) return eventOf(event, { ...data, id: this.#firstId })
-    const finish_reason = finishOf(choice['finish_reason'], this.#shownCalls > 0)
+    const finish_reason = finishOf(choice['finish_reason'], this.hasShown)
     return this.#rewritten(event, data, choice, { finish_reason })
   }
 
@@ -456,10 +412,5 @@ class ChatStream extends VisibleStream {
     const delta = isRecord(choice?.['delta']) ? choice['delta'] : {}
     if (typeof delta['content'] !== 'string' || delta['content'] === '') return []
     return [eventOf(event, { ...data, choices: [{ ...choice, finish_reason: null }] })]
-  }
-
-  protected override startOver(): void {
-    this.#changed = true
-    this.#shown = new Map()
   }
 }

@@ -49,9 +49,7 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   // Before tools there were functions; a body has one or the other.
   const isLegacy = member(root, 'functions') !== undefined && member(root, 'tools') === undefined
   const splices = toolSplices(source, changes, members, isLegacy ? FUNCTIONS : TOOLS)
-  if (changes.forbidTools !== undefined) forbidTools(root, members)
-  const instructed: Envelope =
-    changes.addInstruction === undefined ? { splices: [] } : instructionInMessages(source, changes.addInstruction)
+  const instructed = instructionInMessages(source, changes.addInstruction)
   return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(root, members)] }
 }
 
@@ -70,12 +68,6 @@ const FUNCTIONS: ToolWords = {
   key: 'functions',
   declare: (tool) => declare(tool).function,
   choiceKey: 'function_call',
-}
-
-/** A choice is refused without tools to choose from. */
-function forbidTools(root: JsonNode, members: Members): void {
-  if ((member(root, 'tools')?.length ?? 0) > 0) members.set('tool_choice', '"none"')
-  else if ((member(root, 'functions')?.length ?? 0) > 0) members.set('function_call', '"none"')
 }
 
 function limitKeys(root: JsonNode): string[] {

@@ -1,8 +1,7 @@
 import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Item } from '../../core/item.ts'
 import type { Usage } from '../../core/usage.ts'
-import { type Fields, isRecord, numberOf, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
-import { arrayOf } from '../kit/reading.ts'
+import { listOf, type Fields, isRecord, numberOf, recordOf, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import {
   amount,
   inOrder,
@@ -44,7 +43,7 @@ function readUsage(fields: Fields): Usage {
 
 export function readResponse(body: unknown): ModelResponse {
   const response = recordOf(body) ?? {}
-  const output = (arrayOf(response['output']) ?? []).map((value) => recordOf(value) ?? {})
+  const output = listOf(response['output']).map((value) => recordOf(value) ?? {})
   const items = output.flatMap((fields, message): Item[] =>
     readOutputItem(fields).map((core, at) => ({ id: `r${message}.${at}`, message, ...core })),
   )
@@ -62,7 +61,7 @@ function readOutputItem(fields: Fields): RoledCore[] {
   if (typeOf(fields) !== 'message') {
     return [readItem(fields, (key) => JSON.stringify(key === undefined ? fields : fields[key]) ?? '')]
   }
-  return (arrayOf(fields['content']) ?? []).map((value) => {
+  return listOf(fields['content']).map((value) => {
     const part = recordOf(value) ?? {}
     return readPart(part, 'assistant', () => JSON.stringify(part))
   })
@@ -74,7 +73,7 @@ function stopReason(response: Fields, output: readonly Fields[], items: readonly
     const reason = recordOf(response['incomplete_details'])?.['reason']
     return reason === 'max_output_tokens' ? 'length' : reason === 'content_filter' ? 'refusal' : 'unknown'
   }
-  const parts = output.flatMap((fields) => arrayOf(fields['content']) ?? [])
+  const parts = output.flatMap((fields) => listOf(fields['content']))
   if (parts.some((part) => recordOf(part)?.['type'] === 'refusal')) return 'refusal'
   if (items.some((item) => item.kind === 'call' && item.serverSide !== true)) return 'tool-use'
   return response['status'] === 'completed' ? 'end' : 'unknown'
@@ -106,7 +105,7 @@ export function stream(): StreamReducer {
   let response: Fields = {}
   const items = new Map<number, Growing>()
   const body = (): Fields => {
-    const closing = arrayOf(response['output']) ?? []
+    const closing = listOf(response['output'])
     // Some servers leave the closing list empty; the items were sent one by one then.
     return { ...response, output: closing.length > 0 ? closing : inOrder(items).map(finishItem) }
   }
@@ -307,14 +306,9 @@ const isRunByClient = ({ type }: Fields): boolean =>
 const ENDINGS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
 class ResponsesStream extends VisibleStream {
-  /** Index upstream → index that the client sees; undefined for items of ours. */
-  #shown = new Map<number, number | undefined>()
-  #visibleCount = 0
   #visible: Fields[] = []
   #firstId: unknown
   #sequence = 0
-  /** Something was hidden: from there on events are written anew. */
-  #changed = false
 
   protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (data === undefined) return ['same']
@@ -324,12 +318,8 @@ class ResponsesStream extends VisibleStream {
     if ((type === 'response.created' || type === 'response.in_progress') && this.answers > 0) return []
     const { output_index: index, item } = data
     if (typeof index !== 'number') return [this.#numbered(event, data)]
-    if (type === 'response.output_item.added' && isRecord(item)) {
-      const isHidden = this.isHidden(item)
-      if (isHidden) this.#changed = true
-      this.#shown.set(index, isHidden ? undefined : this.#visibleCount++)
-    }
-    const shown = this.#shown.get(index)
+    if (type === 'response.output_item.added' && isRecord(item)) this.begin(index, item)
+    const shown = this.shown.get(index)
     if (shown === undefined) return []
     if (type === 'response.output_item.done' && isRecord(item)) this.#visible.push(item)
     return [this.#numbered(event, data, shown)]
@@ -337,7 +327,7 @@ class ResponsesStream extends VisibleStream {
 
   #numbered(event: StreamEvent, data: Fields, shown?: number): Passed {
     const sequence = this.#sequence++
-    if (!this.#changed) return 'same'
+    if (!this.isChanged) return 'same'
     return eventOf(event, {
       ...data,
       output_index: shown ?? data['output_index'],
@@ -351,10 +341,5 @@ class ResponsesStream extends VisibleStream {
     const id = response['store'] === true ? response['id'] : (this.#firstId ?? response['id'])
     const whole = { ...response, id, output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })
-  }
-
-  protected override startOver(): void {
-    this.#changed = true
-    this.#shown = new Map()
   }
 }

@@ -1,6 +1,6 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { compactJson, member } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
@@ -163,7 +163,7 @@ function readOutput(output: unknown, raw: () => string): Pick<Item, 'text'> & { 
 }
 
 function reasoningText(fields: Fields): string {
-  const parts = [...(arrayOf(fields['summary']) ?? []), ...(arrayOf(fields['content']) ?? [])]
+  const parts = [...listOf(fields['summary']), ...listOf(fields['content'])]
   return parts.map((part) => stringOf(recordOf(part)?.['text']) ?? '').join('\n')
 }
 

@@ -1,7 +1,7 @@
 import type { HeldHistory } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
@@ -121,8 +121,6 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   if (changes.addInstruction !== undefined)
     members.set('instructions', withInstruction(member(root, 'instructions')?.value, changes.addInstruction))
   const splices = toolSplices(source, changes, members, TOOL_WORDS)
-  if (changes.forbidTools !== undefined && (member(root, 'tools')?.items?.length ?? 0) > 0)
-    members.set('tool_choice', '"none"')
   return { splices: [...splices, ...spliceMembers(root, members)] }
 }
 
@@ -180,7 +178,7 @@ function isRepeatable(value: unknown): boolean {
 export function repeatable(response: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   const { status } = response
   if (status !== 'completed' && status !== 'incomplete') return undefined
-  const output = arrayOf(response['output']) ?? []
+  const output = listOf(response['output'])
   return output.every(isRepeatable) ? output.map((item) => JSON.stringify(item)) : undefined
 }
 
