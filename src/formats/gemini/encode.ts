@@ -187,7 +187,7 @@ export interface DeclaredTool {
   functionDeclarations: FunctionDeclaration[]
 }
 
-export const declareFunction = ({ name, description, parameters }: NewTool): FunctionDeclaration => ({
+const declareFunction = ({ name, description, parameters }: NewTool): FunctionDeclaration => ({
   name,
   description,
   parametersJsonSchema: { ...parameters },
