@@ -327,8 +327,7 @@ function mediaBlock(draft: Draft, item: Item, media: Media): Fields[] {
         ? { type: 'url', url: reference }
         : undefined
   if (source === undefined || (type !== 'image' && !isDocument) || item.role === 'assistant') {
-    const text = draft.omit(item, media)
-    return text === undefined ? [] : [{ type: 'text', text }]
+    return draft.omit(item, media).map((text) => ({ type: 'text', text }))
   }
   return [{ type, source, title: isDocument && name !== undefined ? name : undefined }]
 }

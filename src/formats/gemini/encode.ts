@@ -271,6 +271,5 @@ function mediaPart(draft: Draft, item: Item, media: Media): Fields[] {
   if (data !== undefined && mime !== undefined) return [{ inlineData: { mimeType: mime, data, ...displayName } }]
   const isReachable = isWebUrl(reference) || reference?.startsWith('gs://') === true
   if (data === undefined && isReachable) return [{ fileData: { mimeType: mime, fileUri: reference, ...displayName } }]
-  const text = draft.omit(item, media)
-  return text === undefined ? [] : [{ text }]
+  return draft.omit(item, media).map((text) => ({ text }))
 }

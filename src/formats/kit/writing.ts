@@ -36,7 +36,7 @@ export interface Draft {
    * The same for a picture or file. What a person sent leaves a word in its place, so that no message falls silent and out
    * of the order that a wire wants.
    */
-  omit(item: Item, media: Media): string | undefined
+  omit(item: Item, media: Media): readonly string[]
 }
 
 /** Neighbours of one role. Calls and results carry ids that are unique and paired. */
@@ -76,7 +76,7 @@ export function draftOf(conversation: Conversation): Draft {
     lose,
     omit: (item, { type, reference, mime }) => {
       lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
-      return item.role === 'user' ? `[${type} left out]` : undefined
+      return item.role === 'user' ? [`[${type} left out]`] : []
     },
   }
 }

@@ -86,7 +86,7 @@ function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
     if (item.kind !== 'call' && item.text !== '') words.push(item.text)
     for (const media of item.media ?? []) {
       if (media.type === 'image' && media.data !== undefined && role === 'user') images.push(media.data)
-      else words.push(...[draft.omit(item, media)].filter((text) => text !== undefined))
+      else words.push(...draft.omit(item, media))
     }
   }
   const calls = items

@@ -79,7 +79,7 @@ function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
   return { kind: 'opaque', text: raw(), sealed: true }
 }
 
-function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
+export function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
   return role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
 }
 
@@ -87,24 +87,26 @@ function readMedia(part: Fields): Media | undefined {
   const type = stringOf(part['type'])
   if (type === 'image_url') return { type: 'image', ...readUrl(urlOf(part['image_url'])) }
   if (type === 'video_url') return { type: 'video', ...readUrl(urlOf(part['video_url'])) }
-  if (type === 'input_audio') {
-    const audio = recordOf(part['input_audio']) ?? {}
-    const format = stringOf(audio['format'])
-    return {
-      type: 'audio',
-      mime: format === undefined ? undefined : `audio/${format}`,
-      data: stringOf(audio['data']),
-    }
-  }
-  if (type !== 'file') return undefined
-  const file = recordOf(part['file']) ?? {}
+  if (type === 'input_audio') return readAudio(part)
+  return type === 'file' ? readFile(recordOf(part['file']) ?? {}) : undefined
+}
+
+/** Sound that goes in, on both wires of the vendor. */
+export function readAudio(part: Fields): Media {
+  const audio = recordOf(part['input_audio']) ?? {}
+  const format = stringOf(audio['format'])
+  return { type: 'audio', mime: format === undefined ? undefined : `audio/${format}`, data: stringOf(audio['data']) }
+}
+
+/** The same for a file. */
+export function readFile(file: Fields): Media {
   const payload = readUrl(stringOf(file['file_data']))
   return {
     type: mediaTypeOf(payload.mime),
     mime: payload.mime,
     // Without the `data:` head, file_data is the bare payload.
     data: payload.data ?? payload.reference,
-    reference: stringOf(file['file_id']),
+    reference: stringOf(file['file_id']) ?? stringOf(file['file_url']),
     name: stringOf(file['filename']),
   }
 }

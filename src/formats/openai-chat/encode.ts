@@ -318,6 +318,5 @@ function mediaPart(draft: Draft, item: Item, media: Media): Part[] {
     const file = { filename: name ?? 'document.pdf', file_data: dataUrl(mime ?? 'application/pdf', data) }
     return [{ type: 'file', file }]
   }
-  const text = draft.omit(item, media)
-  return text === undefined ? [] : [{ type: 'text', text }]
+  return draft.omit(item, media).map((text) => ({ type: 'text', text }))
 }

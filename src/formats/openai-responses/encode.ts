@@ -295,6 +295,5 @@ function mediaPart(draft: Draft, item: Item, media: Media): Fields[] {
     if ((type === 'document' || type === 'file') && isWebUrl(reference))
       return [{ type: 'input_file', file_url: reference }]
   }
-  const text = draft.omit(item, media)
-  return text === undefined ? [] : [{ type: 'input_text', text }]
+  return draft.omit(item, media).map((text) => ({ type: 'input_text', text }))
 }
