@@ -1,4 +1,4 @@
-import { DEMO_FORMAT, DEMO_WIRE } from '../formats/wires.ts'
+import { DEMO_FORMAT, DEMO_WIRE } from '../formats/registry.ts'
 import { type Entry, writeChat } from '../formats/wire/chat.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { startProxy } from '../gateway/proxy.ts'

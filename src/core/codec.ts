@@ -87,12 +87,11 @@ export interface RuleOptions {
   readonly bytes?: number
 }
 
-/** A broken rule: its name, where in the body, and what would repair it. */
+/** A broken rule: its name, where in the body, and what the vendor says to it. */
 export interface Violation {
   readonly rule: string
   readonly path: string
   readonly message: string
-  readonly fix: string
 }
 
 export type StopReason = 'end' | 'length' | 'tool-use' | 'refusal' | 'pause' | 'error' | 'unknown'

@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import type { Endpoint, HeaderReader, RouteMatch, Wire } from './wire/wire.ts'
-import { wires } from './wires.ts'
+import { wires } from './registry.ts'
 
 export type { Endpoint, HeaderReader } from './wire/wire.ts'
 

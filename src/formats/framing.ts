@@ -58,32 +58,30 @@ const LINES: Cutting = {
 /** A server that never ends an event must not fill the memory: what is longer passes without being read, and so does the rest. */
 const MAX_EVENT_CHARS = 8 * 1024 * 1024
 
-/** Cuts text into frames. `tooLong` may throw; else the rest passes unread. */
-function cutter({ border, eventIn }: Cutting, most: number, tooLong: () => void): (text: string) => Frame[] {
+function frameReader({ border, eventIn }: Cutting, most = MAX_EVENT_CHARS, tooLong = (): void => {}): FrameReader {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   /** The open event, in the pieces it came in: joined once, so that an event of many chunks stays linear. */
   let pieces: string[] = []
   let size = 0
   /** The last characters of it, since a border may be cut between two chunks. */
   let tail = ''
   let isBlind = false
-  const close = (last: string): string => {
+  const close = (last: string): Frame => {
     const raw = pieces.join('') + last
     pieces = []
     size = 0
     tail = ''
-    return raw
+    return { raw, event: isBlind ? undefined : eventIn(raw) }
   }
-  const check = (length: number): void => {
-    if (length <= most) return
+  const grow = (piece: string): void => {
+    size += piece.length
+    pieces.push(piece)
+    if (size <= most) return
     tooLong()
     isBlind = true
   }
-  return (text) => {
-    if (text === '') {
-      const raw = close('')
-      return raw === '' ? [] : [{ raw, event: isBlind ? undefined : eventIn(raw) }]
-    }
-    if (isBlind) return [{ raw: text, event: undefined }]
+  const take = (text: string): Frame[] => {
+    if (isBlind && text !== '') return [{ raw: text, event: undefined }]
     const frames: Frame[] = []
     const held = tail.length
     const searched = tail + text
@@ -92,53 +90,46 @@ function cutter({ border, eventIn }: Cutting, most: number, tooLong: () => void)
       const to = match.index + match[0].length - held
       // The border was cut: its last line break came with this chunk.
       if (to <= from) continue
-      check(size + to - from)
-      const raw = close(text.slice(from, to))
-      frames.push({ raw, event: eventIn(raw) })
+      grow(text.slice(from, to))
+      frames.push(close(''))
       from = to
     }
     if (from === text.length) return frames
-    pieces.push(text.slice(from))
-    size += text.length - from
+    grow(text.slice(from))
     tail = searched.slice(held + from).slice(-3)
-    check(size)
-    return isBlind ? [...frames, { raw: close(''), event: undefined }] : frames
+    return isBlind ? [...frames, close('')] : frames
   }
-}
-
-function frameReader(cutting: Cutting): FrameReader {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  const take = cutter(cutting, MAX_EVENT_CHARS, () => {})
-  const passed = (text: string): Frame[] => (text === '' ? [] : take(text))
   return {
-    push: (bytes) => passed(decoder.decode(bytes, { stream: true })),
-    end: () => [...passed(decoder.decode()), ...take('')],
+    push: (bytes) => take(decoder.decode(bytes, { stream: true })),
+    end() {
+      const frames = take(decoder.decode())
+      return size === 0 ? frames : [...frames, close('')]
+    },
   }
 }
 
 function eventParser(cutting: Cutting, maxEventChars: number): EventParser {
-  // A byte order mark at the front is taken off, as the standard asks.
-  const decoder = new TextDecoder('utf-8')
-  const take = cutter(cutting, maxEventChars, () => {
+  const reader = frameReader(cutting, maxEventChars, () => {
     throw new RangeError(`An event of the stream is longer than ${maxEventChars} characters.`)
   })
-  const events = (text: string): StreamEvent[] => (text === '' ? [] : take(text).flatMap(({ event }) => event ?? []))
+  const eventsOf = (frames: readonly Frame[]): StreamEvent[] => frames.flatMap(({ event }) => event ?? [])
   return {
-    push: (chunk) => events(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })),
-    end: () => [...events(decoder.decode()), ...take('').flatMap(({ event }) => event ?? [])],
+    push: (chunk) => eventsOf(reader.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)),
+    end: () => eventsOf(reader.end()),
   }
 }
 
 function sseEventIn(raw: string): StreamEvent | undefined {
   let event: string | undefined
   const data: string[] = []
-  for (const line of raw.split(/\r\n|\n|\r/)) {
+  // A byte order mark at the front is taken off, as the standard asks.
+  for (const line of raw.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)) {
     const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line)!
     if (field === 'data') data.push(value)
     else if (field === 'event') event = value
   }
   if (data.length === 0) return undefined
-  return event === undefined || event === '' ? { data: data.join('\n') } : { event, data: data.join('\n') }
+  return { event: event === '' ? undefined : event, data: data.join('\n') }
 }
 
 /** The longest event that is read of a stream of ours. */

@@ -2,7 +2,7 @@ import type { NewTool } from '../core/conversation.ts'
 import { type Fields, parsedJson, recordOf, recordsIn, stringOf } from '../core/values.ts'
 import { dataUrl, readUrl } from './kit/reading.ts'
 import { FORMAT } from './openai-chat/decode.ts'
-import { capKey, declare } from './openai-chat/write.ts'
+import { capKey, declare } from './openai-chat/encode.ts'
 import type { ToolCall } from './wire/chat.ts'
 
 /**

@@ -1,13 +1,61 @@
 import type { Codec } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
+import { parsedJson, recordOf } from '../core/values.ts'
 import type { PromptFraming } from '../core/wire-traits.ts'
+import { FORMAT } from './anthropic-messages/decode.ts'
+import { wire as anthropicMessages } from './anthropic-messages/wire.ts'
+import type { DeclaredTool as AnthropicTool } from './anthropic-messages/encode.ts'
+import { wire as gemini } from './gemini/wire.ts'
+import type { DeclaredTool as GeminiTool } from './gemini/encode.ts'
+import { wire as ollamaChat } from './ollama-chat/wire.ts'
+import { wire as openaiChat } from './openai-chat/wire.ts'
+import type { DeclaredTool as ChatTool } from './openai-chat/encode.ts'
+import { wire as openaiResponses } from './openai-responses/wire.ts'
+import type { DeclaredTool as ResponsesTool } from './openai-responses/encode.ts'
 import type { Wire } from './wire/wire.ts'
-import { WIRES, wires, type WireFormat } from './wires.ts'
 
 export type { Wire } from './wire/wire.ts'
-export { detectFormat } from './wires.ts'
-export { wires, type WireFormat } from './wires.ts'
 export { classifyProviderError } from './overflow/classify.ts'
+export { wire as DEMO_WIRE } from './anthropic-messages/wire.ts'
+
+/** The wires by name, and the one place that lists them. */
+export const WIRES = {
+  'anthropic-messages': anthropicMessages,
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  gemini,
+  'ollama-chat': ollamaChat,
+} as const satisfies Readonly<Record<string, Wire>>
+
+export type WireFormat = keyof typeof WIRES
+
+export const wires: readonly Wire[] = Object.values(WIRES)
+
+interface ByFormat {
+  'anthropic-messages': AnthropicTool
+  'openai-chat': ChatTool
+  'openai-responses': ResponsesTool
+  gemini: GeminiTool
+  'ollama-chat': ChatTool
+}
+
+/** A tool as an element of a request's `tools`, by API format: what the vendor's SDK takes there. A format left out does not compile. */
+export type DeclaredTools = { [Format in WireFormat]: ByFormat[Format] }
+
+/** The wire that demonstrations speak: it shows most of what a wire can have. */
+export const DEMO_FORMAT = FORMAT
+
+/** Says which wire a request body speaks, or undefined when it is none of ours. */
+export function detectFormat(body: unknown): WireFormat | undefined {
+  const fields = recordOf(typeof body === 'string' ? parsedJson(body) : body)
+  if (fields === undefined) return undefined
+  let found: { readonly id: WireFormat; readonly sure: number } | undefined
+  for (const id of Object.keys(WIRES) as WireFormat[]) {
+    const sure = WIRES[id].resembles(fields)
+    if (sure > (found?.sure ?? 0)) found = { id, sure }
+  }
+  return found?.id
+}
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { detectFormat } from '../../src/formats/wires.ts'
+import { detectFormat } from '../../src/formats/registry.ts'
 import { codecOf, CODECS } from '../../src/formats/registry.ts'
 import { arbitraryBodyText, WIRES } from '../support/generators/index.ts'
 import { property } from '../support/property.ts'

@@ -88,7 +88,7 @@ describe.each(WIRES)('rules of $wire on bad input', ({ check, cases, history }) 
         tools: two,
         system: three,
       }
-      for (const violation of check(body, PROFILE)) expect(violation.fix).not.toBe('')
+      for (const violation of check(body, PROFILE)) expect(violation.message).not.toBe('')
     })
     fc.assert(property, { seed: SEED, numRuns: 1_000 })
   })

@@ -85,15 +85,14 @@ describe.each(Object.keys(WIRES) as Wire[])('rules of %s', (wire) => {
     [cases].flat().map((one: RuleCase, index) => ({ ...one, rule, title: `${rule}, case ${index + 1}` })),
   )
 
-  it('has a case for each rule, and each rule says how to repair it', () => {
+  it('has a case for each rule', () => {
     expect(Object.keys(under.cases).sort()).toEqual(Object.keys(under.rules).sort())
-    expect(Object.values<string>(under.rules)).not.toContain('')
   })
 
   it.each(list)('$title: finds the broken rule and nothing else', ({ rule, bad, options, also = [], badBytes }) => {
     const violations = under.check(bad, { ...options, ...(badBytes !== undefined && { bytes: badBytes }) })
     expect(rulesOf(violations)).toEqual([rule, ...also].sort())
-    for (const { message, fix } of violations) expect([message, fix]).not.toContain('')
+    for (const { message } of violations) expect(message).not.toBe('')
   })
 
   it.each(list)('$title: takes the valid twin', ({ good, options }) => {

@@ -5,7 +5,7 @@ import { classifyProviderError, type ClassifiedError } from '../../formats/overf
 import { parsedJson, recordOf, listOf, textOf } from '../../core/values.ts'
 import { pathUnder, endpoints, speakers, type Endpoint } from '../../formats/endpoints.ts'
 import type { ModelCall } from '../../ports/model-call.ts'
-import { DEMO_WIRE, DEMO_FORMAT } from '../../formats/wires.ts'
+import { DEMO_WIRE, DEMO_FORMAT } from '../../formats/registry.ts'
 import type { Wire } from '../../formats/registry.ts'
 import {
   call,

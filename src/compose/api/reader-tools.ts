@@ -4,7 +4,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { recordOf } from '../../core/values.ts'
 import { readerTools } from '../../engine/readers/reader-tools.ts'
 import type { Session } from '../../engine/session/session.ts'
-import type { DeclaredTools } from '../../formats/wires.ts'
+import type { DeclaredTools } from '../../formats/registry.ts'
 import { isWire, WIRE_FORMATS, wireOf, type WireFormat } from '../../formats/registry.ts'
 import {
   FRAMEWORK_FORMATS,

@@ -1,11 +1,11 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { spliceMembers } from '../json/splice.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
+import { badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -27,9 +27,7 @@ export const body = decoder<ItemPosition>({
   pathOf: ({ message, bare, index }) => ['messages', message, 'content', ...(bare ? [] : [index])],
   readMessage,
   readHead,
-  headKeys: ['system'],
   readTools,
-  toolKeys: ['tools'],
   readSettings,
 })
 
@@ -46,7 +44,16 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
   if (type === 'redacted_thinking') {
     return { kind: 'reasoning', text: '', sealed: true, ...sealedBy(stringOf(block['data'])) }
   }
-  if (type === 'tool_use' || isServerCall(type)) return readCall(block, type, rawInput())
+  if (type === 'tool_use' || isServerCall(type)) {
+    const serverSide = isServerCall(type) ? true : undefined
+    return {
+      kind: 'call',
+      text: rawInput(),
+      callId: stringOf(block['id']),
+      toolName: stringOf(block['name']),
+      serverSide,
+    }
+  }
   if (type === 'tool_result') return readResult(block)
   if (isServerResult(type)) {
     return {
@@ -63,19 +70,9 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
   return { kind: 'opaque', text: raw(), sealed: true }
 }
 
-function readCall(block: Block, type: string, text: string): ItemCore {
-  return {
-    kind: 'call',
-    text,
-    callId: stringOf(block['id']),
-    toolName: stringOf(block['name']),
-    serverSide: isServerCall(type) ? true : undefined,
-  }
-}
-
 function readResult(block: Block): ItemCore {
   const content = block['content']
-  const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
+  const parts = listOf(content).map((part) => recordOf(part) ?? {})
   const media = parts.filter((part) => part['type'] === 'image' || part['type'] === 'document').map(readMedia)
   const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
   return {
@@ -124,8 +121,9 @@ const instruction = (block: number, text: string): Item => ({
 
 function readMessage({ root, toolNames }: Reader, message: Fields, index: number): Item[] {
   const path = `messages[${index}]`
-  const role = roleOf(message['role'], path)
-  const content = message['content']
+  const { role, content } = message
+  if (role !== 'user' && role !== 'assistant' && role !== 'system')
+    throw badInput(FORMAT, `${path}.role`, '"user" or "assistant"')
   // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
   if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
@@ -159,12 +157,6 @@ function unmarked(block: JsonNode): string {
     : block.text.slice(block.start, mark.start) + block.text.slice(mark.end, block.end)
 }
 
-function roleOf(role: unknown, path: string): Role {
-  if (role !== 'user' && role !== 'assistant' && role !== 'system')
-    throw badInput(FORMAT, `${path}.role`, '"user" or "assistant"')
-  return role
-}
-
 /** What Anthropic's own tools add, by its documents or, where those are silent, by what others of the kind do. */
 const DESCRIBED: readonly (readonly [RegExp, number])[] = [
   [/^bash_/, 245],
@@ -184,19 +176,15 @@ function readTools({ root }: Reader): ToolDeclaration[] {
 /** Types of tools that run at the client: Anthropic only describes them. */
 const CLIENT_TOOLS = /^(?:custom|bash_|text_editor_|computer_|memory_)/
 
-function unseenIn(body: Fields): readonly string[] {
-  // Context management takes parts out of the prompt; a container and MCP servers put some in.
-  const held = ['mcp_servers', 'container', 'context_management'].filter((key) => (body[key] ?? null) !== null)
-  const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => stringOf(recordOf(tool)?.['type'])) : []
-  return [...held, ...tools.filter((type) => type !== undefined && !CLIENT_TOOLS.test(type)).map(String)]
-}
-
 function readSettings(body: Fields): RequestSettings {
   const { type: thinking, budget_tokens: budget } = recordOf(body['thinking']) ?? {}
   const choice = recordOf(body['tool_choice'])?.['type']
   const format = body['output_format'] ?? recordOf(body['output_config'])?.['format']
   const isShaped = choice === 'any' || choice === 'tool' || (format !== undefined && format !== null)
-  const unseen = unseenIn(body)
+  // Context management takes parts out of the prompt; a container and MCP servers put some in.
+  const held = ['mcp_servers', 'container', 'context_management'].filter((key) => (body[key] ?? null) !== null)
+  const tools = recordsIn(body['tools']).flatMap(({ type }) => stringOf(type) ?? [])
+  const unseen = [...held, ...tools.filter((type) => !CLIENT_TOOLS.test(type))]
   const schema = recordOf(recordOf(format)?.['schema'])
   return {
     unseen: unseen.length > 0 ? unseen : undefined,

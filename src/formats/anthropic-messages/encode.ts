@@ -1,7 +1,7 @@
 import type { MarkOptions } from '../../core/codec.ts'
-import type { EnvelopeChanges, NativeManagement } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
-import { recordOf, stringOf } from '../../core/values.ts'
+import type { EnvelopeChanges, NativeManagement, NewTool } from '../../core/conversation.ts'
+import type { Item, Media } from '../../core/item.ts'
+import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { indexJson, type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
@@ -14,6 +14,7 @@ import {
   toolSplices,
   type ToolWords,
   withInstruction,
+  type Written,
 } from '../kit/body.ts'
 import {
   type CacheMark,
@@ -24,9 +25,8 @@ import {
   type RawMessage,
   sealedError,
 } from '../kit/editing.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { body, nodeAt, type ItemPosition, positionOf } from './decode.ts'
-import { declare, write } from './write.ts'
+import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
+import { body, type ItemPosition, nodeAt, positionOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
   body,
@@ -63,7 +63,7 @@ function editsOf(body: Readonly<Record<string, unknown>>, native: NativeManageme
       type: 'clear_thinking_20251015',
       keep: { type: 'thinking_turns', value: Math.max(1, clearThinking.keepTurns) },
     })
-  if (clearToolUses !== undefined && (arrayOf(body['tools'])?.length ?? 0) > 0)
+  if (clearToolUses !== undefined && listOf(body['tools']).length > 0)
     edits.push({
       type: 'clear_tool_uses_20250919',
       trigger: { type: 'input_tokens', value: clearToolUses.atTokens },
@@ -82,7 +82,7 @@ const BETAS: readonly (readonly [prefix: string, beta: string])[] = [
 
 /** The beta headers without which the vendor does not know what a body asks for. */
 export function nativeBetas(body: unknown): string[] {
-  const edits = arrayOf(recordOf(recordOf(body)?.['context_management'])?.['edits']) ?? []
+  const edits = listOf(recordOf(recordOf(body)?.['context_management'])?.['edits'])
   const types = edits.map((edit) => stringOf(recordOf(edit)?.['type']) ?? '')
   return BETAS.filter(([prefix]) => types.some((type) => type.startsWith(prefix))).map(([, beta]) => beta)
 }
@@ -205,8 +205,6 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   if (changes.maxOutputTokens !== undefined) members.set('max_tokens', String(changes.maxOutputTokens))
   const splices = changes.addInstruction === undefined ? [] : instructionSplices(root, changes.addInstruction, members)
   splices.push(...toolSplices(source, changes, members, TOOL_WORDS))
-  // Otherwise it changes nothing here: another `tool_choice` would throw the cached messages away.
-  if (changes.forbidTools === 'strictly') members.set('tool_choice', '{"type":"none"}')
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   if (changes.native !== undefined) setNative(root, changes.native, members)
   return { splices: [...splices, ...spliceMembers(root, members)] }
@@ -218,6 +216,7 @@ const TOOL_WORDS: ToolWords = {
   declare,
   choiceKey: 'tool_choice',
   none: '{"type":"none"}',
+  forbidsStrictly: true,
   auto: '{"type":"auto"}',
   choiceNames: (choice) => [recordOf(choice)?.['name']].flatMap((name) => stringOf(name) ?? []),
 }
@@ -237,4 +236,98 @@ function bindingSplice(root: JsonNode): Splice[] {
   const thinking = member(root, 'thinking')
   if (thinking?.type !== 'object') return []
   return [spliceMember(thinking, 'block_binding', '{"prefix_mismatch_behavior":"drop_block"}')]
+}
+
+/** A tool in the request's list. */
+export interface DeclaredTool {
+  name: string
+  description: string
+  input_schema: { type: 'object'; [key: string]: unknown }
+}
+
+export function declare({ name, description, parameters }: NewTool): DeclaredTool {
+  return {
+    name,
+    description,
+    input_schema: { ...parameters, type: 'object' },
+  }
+}
+
+/** The wire wants a cap on the answer; this is what a request without one gets. */
+const DEFAULT_MAX_TOKENS = 4096
+
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
+  const { settings, sampling } = draft
+  const body = {
+    model: settings.model,
+    max_tokens: settings.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
+    system: filled(draft.head.map((text) => ({ type: 'text', text }))),
+    messages: messagesOf(draft),
+    tools: filled(draft.tools.map(declare)),
+    tool_choice: choiceOf(draft),
+    stream: settings.stream ? true : undefined,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    stop_sequences: sampling.stop,
+  }
+  return { text: JSON.stringify(body), losses: draft.losses }
+}
+
+function choiceOf({ toolChoice, tools }: Draft): Fields | undefined {
+  if (toolChoice === undefined || tools.length === 0) return undefined
+  const { mode, name, single } = toolChoice
+  return {
+    ...(name === undefined ? { type: mode === 'required' ? 'any' : mode } : { type: 'tool', name }),
+    disable_parallel_tool_use: single === true && mode !== 'none' ? true : undefined,
+  }
+}
+
+/** All results of a step stand in one user message, with what the user said after them. */
+function messagesOf(draft: Draft): Fields[] {
+  const messages: { role: 'user' | 'assistant'; content: Fields[] }[] = []
+  for (const turn of draft.turns) {
+    const role = turn.role === 'assistant' ? 'assistant' : 'user'
+    const blocks = blocksOf(draft, turn)
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...blocks)
+    else if (blocks.length > 0) messages.push({ role, content: blocks })
+  }
+  return messages
+}
+
+function blocksOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
+  return items.flatMap((item): Fields[] => {
+    if (role === 'system')
+      draft.lose(item, 'the rank of an instruction inside the history; it is a user message now', 'minor')
+    if (item.kind === 'call') {
+      return [{ type: 'tool_use', id: item.callId, name: item.toolName ?? 'tool', input: argumentsOf(item) }]
+    }
+    const media = (item.media ?? []).flatMap((part) => mediaBlock(draft, item, part))
+    const words = item.text === '' ? [] : [{ type: 'text', text: item.text }]
+    if (item.kind !== 'result') return [...words, ...media]
+    return [
+      {
+        type: 'tool_result',
+        tool_use_id: item.callId,
+        content: media.length > 0 ? [...words, ...media] : item.text,
+        is_error: item.isError === true ? true : undefined,
+      },
+    ]
+  })
+}
+
+function mediaBlock(draft: Draft, item: Item, media: Media): Fields[] {
+  const { type, mime, data, reference, name } = media
+  const isDocument = type === 'document' && (mime === undefined || mime === 'application/pdf')
+  const source =
+    data !== undefined && mime !== undefined
+      ? { type: 'base64', media_type: mime, data }
+      : isWebUrl(reference)
+        ? { type: 'url', url: reference }
+        : undefined
+  if (source === undefined || (type !== 'image' && !isDocument) || item.role === 'assistant') {
+    return draft.omit(item, media).map((text) => ({ type: 'text', text }))
+  }
+  return [{ type, source, title: isDocument && name !== undefined ? name : undefined }]
 }

@@ -1,17 +1,13 @@
 import type { Codec } from '../../core/codec.ts'
-import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
-import { arrayOf } from '../kit/reading.ts'
 import { bearer, decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
-import { answers } from './answer.ts'
+import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { nativeBetas, placeCacheMarks, written } from './encode.ts'
+import { declare, nativeBetas, placeCacheMarks, write, written } from './encode.ts'
 import { checkAnthropicMessages } from './rules.ts'
-import { steps } from './steps.ts'
-import { readResponse, stream } from './stream.ts'
-import { declare, write } from './write.ts'
 
 const traits: WireTraits = {
   ...PLAIN_TRAITS,
@@ -67,14 +63,14 @@ const CHAT_ROLES = new Set(['system', 'developer', 'tool', 'function'])
 const resembles = (body: Fields): 0 | 2 => (body['messages'] !== undefined && isOurs(body) ? 2 : 0)
 
 function isOurs(body: Fields): boolean {
-  const messages = (arrayOf(body['messages']) ?? []).map((message) => recordOf(message) ?? {})
-  const tools = (arrayOf(body['tools']) ?? []).map((tool) => recordOf(tool) ?? {})
+  const messages = listOf(body['messages']).map((message) => recordOf(message) ?? {})
+  const tools = listOf(body['tools']).map((tool) => recordOf(tool) ?? {})
   if (tools.some((tool) => tool['input_schema'] !== undefined)) return true
   if (tools.some((tool) => tool['function'] !== undefined)) return false
   // One block or one role that the other wire does not have settles it.
   for (const message of messages) {
     if (message['tool_calls'] !== undefined || CHAT_ROLES.has(stringOf(message['role']) ?? '')) return false
-    for (const value of arrayOf(message['content']) ?? []) {
+    for (const value of listOf(message['content'])) {
       const type = stringOf(recordOf(value)?.['type']) ?? ''
       if (OWN_BLOCKS.has(type)) return true
       if (type === 'image_url' || type === 'input_audio' || type === 'file') return false

@@ -3,7 +3,7 @@ import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { compactJson, type JsonMember, type JsonNode, member } from '../json/json-index.ts'
 import { decoder, elementAt, type Position, type Reader } from '../kit/body.ts'
-import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, type ToolNames } from '../kit/reading.ts'
+import { badInput, mediaTypeOf, objectsIn, placedItem } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/tools.ts'
 
 export const FORMAT = 'gemini'
@@ -13,7 +13,7 @@ export interface ItemPosition extends Position {
   readonly shape: 'part' | 'content'
 }
 
-const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+export const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Google's servers read `systemInstruction` and `system_instruction` alike; keys are named here in camel case. */
 export function field(node: JsonNode | undefined, key: string): JsonNode | undefined {
@@ -134,7 +134,7 @@ const named = (fields: Fields): { callId: string | undefined; toolName: string |
 function readResponsePart(response: Fields, raw: () => string): ItemCore {
   const body = recordOf(response['response'])
   const key = textKeyOf(body)
-  const media = (arrayOf(response['parts']) ?? []).map((part) => readMedia(recordOf(part) ?? {}))
+  const media = listOf(response['parts']).map((part) => readMedia(recordOf(part) ?? {}))
   const found = media.filter((part) => part !== undefined)
   return {
     kind: 'result',
@@ -253,7 +253,7 @@ function rawAt(root: JsonNode, place: readonly (string | number)[], part: Fields
 }
 
 /** Results name their tool; where a client leaves that out, the call's id knows it. */
-function withToolNames(items: readonly Item[], names: ToolNames): readonly Item[] {
+function withToolNames(items: readonly Item[], names: Map<string, string>): readonly Item[] {
   return items.map((item) => {
     if (item.callId === undefined) return item
     if (item.kind === 'call' && item.toolName !== undefined) names.set(item.callId, item.toolName)

@@ -3,13 +3,10 @@ import type { WireTraits } from '../../core/wire-traits.ts'
 import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
-import { answers } from './answer.ts'
+import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { written } from './encode.ts'
+import { declare, keeper, write, written } from './encode.ts'
 import { checkGemini } from './rules.ts'
-import { steps } from './steps.ts'
-import { readResponse, stream } from './stream.ts'
-import { declare, keeper, write } from './write.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'contents', windowHoldsAnswer: false }
 

@@ -16,39 +16,32 @@ interface KnownList extends Span {
   readonly elements: readonly Span[]
 }
 
-interface Indexed {
-  readonly text: string
-  readonly list?: KnownList
-}
-
 /** Where a JSON value stands in its text. What lies inside is looked up on demand, one level at a time: most of a body is never touched. */
 export class JsonNode implements Span {
   readonly start: number
   readonly end: number
   /** Parsed value, shared with the whole tree. */
   readonly value: unknown
-  readonly #body: Indexed
+  readonly type: 'object' | 'array' | 'string' | 'scalar'
+  /** How many elements an array has; none for anything else. */
+  readonly length: number
+  /** The text of all of the body. */
+  readonly text: string
+  readonly #known: KnownList | undefined
   #members: readonly JsonMember[] | undefined
   #byKey: ReadonlyMap<string, JsonMember> | undefined
   #elements: readonly Span[] | undefined
   readonly #nodes: JsonNode[] = []
 
-  constructor(body: Indexed, { start, end }: Span, value: unknown) {
-    this.#body = body
+  constructor(text: string, { start, end }: Span, value: unknown, known?: KnownList) {
+    this.text = text
+    this.#known = known
     this.start = start
     this.end = end
     this.value = value
-  }
-
-  get type(): 'object' | 'array' | 'string' | 'scalar' {
-    if (typeof this.value === 'string') return 'string'
-    if (typeof this.value !== 'object' || this.value === null) return 'scalar'
-    return Array.isArray(this.value) ? 'array' : 'object'
-  }
-
-  /** The text of all of the body. */
-  get text(): string {
-    return this.#body.text
+    this.length = Array.isArray(value) ? value.length : 0
+    const isObject = typeof value === 'object' && value !== null
+    this.type = Array.isArray(value) ? 'array' : isObject ? 'object' : typeof value === 'string' ? 'string' : 'scalar'
   }
 
   /** The value as it is written. */
@@ -58,65 +51,57 @@ export class JsonNode implements Span {
 
   /** Undefined for what is no object. */
   get members(): readonly JsonMember[] | undefined {
-    if (this.type !== 'object') return undefined
-    return (this.#members ??= this.#readMembers())
-  }
-
-  /** The last member of that key. */
-  entry(key: string): JsonMember | undefined {
-    this.#byKey ??= new Map(this.members?.map((member) => [member.key, member]))
-    return this.#byKey.get(key)
-  }
-
-  /** Where the elements of an array stand; none for anything else. */
-  get elements(): readonly Span[] {
-    if (!Array.isArray(this.value)) return []
-    const { text, list } = this.#body
-    return (this.#elements ??= list?.start === this.start ? list.elements : listAt(text, this.start).elements)
-  }
-
-  /** Undefined for what is no array. */
-  get items(): readonly JsonNode[] | undefined {
-    return Array.isArray(this.value) ? this.elements.map((_, index) => this.at(index)!) : undefined
-  }
-
-  /** How many elements an array has; none for anything else. */
-  get length(): number {
-    return Array.isArray(this.value) ? this.value.length : 0
-  }
-
-  /** One element of an array, without nodes for the others. */
-  at(index: number): JsonNode | undefined {
-    const span = this.elements[index]
-    if (span === undefined) return undefined
-    return (this.#nodes[index] ??= new JsonNode(this.#body, span, (this.value as readonly unknown[])[index]))
-  }
-
-  /** The value at a path below this one. */
-  below(path: readonly (string | number)[]): JsonNode | undefined {
-    return path.reduce<JsonNode | undefined>(
-      (node, step) => (typeof step === 'number' ? node?.at(step) : node?.entry(step)?.node),
-      this,
-    )
-  }
-
-  #readMembers(): readonly JsonMember[] {
-    const { text, list } = this.#body
+    if (this.#members !== undefined || this.type !== 'object') return this.#members
+    const { text } = this
+    const known = this.#known
     const values = this.value as Record<string, unknown>
     const found: (Span & { readonly key: string; readonly keyStart: number })[] = []
     const lastOf = new Map<string, number>()
     for (let at = skipSpace(text, this.start + 1); text[at] !== '}'; at = behind(text, found.at(-1)!.end)) {
       const keyEnd = skipString(text, at)
       const start = skipSpace(text, skipSpace(text, keyEnd) + 1)
-      const end = start === list?.start ? list.end : skipValue(text, start)
+      const end = start === known?.start ? known.end : skipValue(text, start)
       const key = keyText(text, { keyStart: at, keyEnd })
       lastOf.set(key, found.push({ key, keyStart: at, start, end }) - 1)
     }
-    return found.map(({ key, keyStart, start, end }, i) => {
+    this.#members = found.map(({ key, keyStart, start, end }, i) => {
       // Where a key is repeated the parser kept the last value; the others have only their own text.
       const value: unknown = lastOf.get(key) === i ? values[key] : JSON.parse(text.slice(start, end))
-      return { key, start: keyStart, node: new JsonNode(this.#body, { start, end }, value) }
+      return { key, start: keyStart, node: new JsonNode(text, { start, end }, value, known) }
     })
+    this.#byKey = new Map(this.#members.map((member) => [member.key, member]))
+    return this.#members
+  }
+
+  /** The last member of that key: it wins where a key is repeated, as in the language's own parser. */
+  entry(key: string): JsonMember | undefined {
+    return this.members && this.#byKey!.get(key)
+  }
+
+  /** Where the elements of an array stand; none for anything else. */
+  get elements(): readonly Span[] {
+    if (this.type !== 'array') return []
+    const known = this.#known
+    return (this.#elements ??= (known?.start === this.start ? known : listAt(this.text, this.start)).elements)
+  }
+
+  /** Undefined for what is no array. */
+  get items(): readonly JsonNode[] | undefined {
+    return this.type === 'array' ? this.elements.map((_, index) => this.at(index)!) : undefined
+  }
+
+  /** One element of an array, without nodes for the others. */
+  at(index: number): JsonNode | undefined {
+    const span = this.elements[index]
+    if (span === undefined) return undefined
+    return (this.#nodes[index] ??= new JsonNode(this.text, span, (this.value as unknown[])[index], this.#known))
+  }
+
+  /** The value at a path below this one. */
+  below(path: readonly (string | number)[]): JsonNode | undefined {
+    const [step, ...rest] = path
+    if (step === undefined) return this
+    return (typeof step === 'number' ? this.at(step) : this.entry(step)?.node)?.below(rest)
   }
 }
 
@@ -142,8 +127,8 @@ function listAt(text: string, start: number, known: readonly Span[] = []): Known
 /** A stretch of a text as a text of its own: a mere slice keeps all of the text that it was cut from in memory. */
 export const cutOut = (text: string, start: number, end: number): string => ` ${text.slice(start, end)}`.slice(1)
 
-const rootOf = (body: Indexed, value: unknown): JsonNode =>
-  new JsonNode(body, { start: skipSpace(body.text, 0), end: body.text.trimEnd().length }, value)
+const rootOf = (text: string, value: unknown, known?: KnownList): JsonNode =>
+  new JsonNode(text, { start: skipSpace(text, 0), end: text.trimEnd().length }, value, known)
 
 /** Parses a text and says where its values stand. The parser of the language checks it and makes the values. */
 export function indexJson(text: string): JsonNode {
@@ -153,7 +138,7 @@ export function indexJson(text: string): JsonNode {
     })
   }
   try {
-    return rootOf({ text }, JSON.parse(text))
+    return rootOf(text, JSON.parse(text))
   } catch (cause) {
     throw new PlimsollError('bad-input', `The body is not valid JSON: ${(cause as Error).message}.`, { cause })
   }
@@ -196,7 +181,7 @@ function rootAfter(
   if (!Array.isArray(added)) return undefined
   ;(holder as Record<string, unknown>)[key] = (before.value as unknown[]).slice(0, known.length).concat(added)
   const list = listAt(text, before.start, known)
-  const root = rootOf({ text, list }, value)
+  const root = rootOf(text, value, list)
   // A key that comes again later would make another list the list.
   return root.below(path)?.start === list.start ? root : undefined
 }
@@ -204,14 +189,6 @@ function rootAfter(
 const fieldOf = (node: unknown, key: string): unknown =>
   typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined
 
-/** Whether these members of two bodies are written alike: whatever was read of them in one holds for the other. */
-export const isWrittenAlike = (now: JsonNode, before: JsonNode, keys: readonly string[]): boolean =>
-  keys.every((key) => {
-    const [here, there] = [member(now, key), member(before, key)]
-    return here === undefined || there === undefined ? here === there : here.raw === there.raw
-  })
-
-/** The last member wins where a key is repeated, as in the language's own parser. */
 export const member = (node: JsonNode | undefined, key: string): JsonNode | undefined => node?.entry(key)?.node
 
 /** The same JSON without the white space between its tokens. Everything else, key order and digits included, stays. */

@@ -1,6 +1,7 @@
 import type { Splice } from '../../core/codec.ts'
+import type { Span } from '../../core/json/lexer.ts'
 import { applySplices } from '../../core/splices.ts'
-import type { JsonMember, JsonNode } from './json-index.ts'
+import { type JsonNode, member } from './json-index.ts'
 
 export type { Splice } from '../../core/codec.ts'
 
@@ -18,37 +19,40 @@ export type ArrayPart = number | string
  * left alone, so that dropping one element removes that element and one separator and nothing else.
  */
 export function spliceArray(text: string, array: JsonNode, parts: readonly ArrayPart[]): Splice[] {
-  const [first, second, last] = [array.at(0), array.at(1), array.at(array.length - 1)]
+  const [first, second] = array.elements
   const separator = first !== undefined && second !== undefined ? text.slice(first.end, second.start) : ','
-  if (first === undefined || last === undefined)
-    return [{ start: array.start + 1, end: array.end - 1, text: parts.join(separator) }]
+  return spliceParts(array, array.elements, separator, parts)
+}
+
+function spliceParts(
+  { start, end }: Span,
+  own: readonly Span[],
+  separator: string,
+  parts: readonly ArrayPart[],
+): Splice[] {
   if (!parts.some((part) => typeof part === 'number'))
-    return [{ start: first.start, end: last.end, text: parts.join(separator) }]
+    return [{ start: own[0]?.start ?? start + 1, end: own.at(-1)?.end ?? end - 1, text: parts.join(separator) }]
   const splices: Splice[] = []
-  // Gaps run from the end of one kept element to the start of the next; each is rewritten only if something changed in it.
-  let lastKept = -1
+  let kept = -1
   let fresh: string[] = []
-  const closeGap = (next: number | undefined): void => {
-    const untouched = fresh.length === 0 && (next === undefined ? lastKept === array.length - 1 : next === lastKept + 1)
-    if (!untouched) {
-      const start = lastKept < 0 ? first.start : array.at(lastKept)!.end
-      const end = next === undefined ? last.end : array.at(next)!.start
-      const lead = lastKept < 0 ? '' : separator
-      const tail = next === undefined || fresh.length === 0 ? '' : separator
-      const bridge = fresh.length === 0 && (lastKept < 0 || next === undefined) ? '' : lead
-      splices.push({ start, end, text: bridge + fresh.join(separator) + tail })
+  /** What stands between the last kept one and the next is rewritten only if something changed there. */
+  const closeGap = (next: number): void => {
+    const isChanged = fresh.length > 0 || next > kept + 1
+    if (isChanged && kept < 0) {
+      const text = fresh.map((part) => part + separator).join('')
+      splices.push({ start: own[0]!.start, end: own[next]!.start, text })
+    } else if (isChanged) {
+      const text = fresh.map((part) => separator + part).join('')
+      splices.push({ start: own[kept]!.end, end: own[next - 1]!.end, text })
     }
+    kept = next
     fresh = []
   }
   for (const part of parts) {
-    if (typeof part === 'string') {
-      fresh.push(part)
-      continue
-    }
-    closeGap(part)
-    lastKept = part
+    if (typeof part === 'string') fresh.push(part)
+    else closeGap(part)
   }
-  closeGap(undefined)
+  closeGap(own.length)
   return splices
 }
 
@@ -63,41 +67,18 @@ export const spliceMember = (object: JsonNode, key: string, json: string): Splic
 export function spliceMembers(object: JsonNode, changes: ReadonlyMap<string, string | undefined>): Splice[] {
   if (changes.size === 0) return []
   const members = object.members ?? []
-  const isOut = (key: string): boolean => changes.has(key) && changes.get(key) === undefined
-  const splices: Splice[] = []
-  const written = new Set<string>()
-  let lastKept: JsonMember | undefined
-  let firstOut: JsonMember | undefined
-  const closeGap = (next: JsonMember | undefined): void => {
-    if (firstOut === undefined) return
-    const start = lastKept?.node.end ?? firstOut.start
-    const end = lastKept === undefined && next !== undefined ? next.start : lastOut!.node.end
-    splices.push({ start, end, text: '' })
-    firstOut = undefined
-  }
-  let lastOut: JsonMember | undefined
-  for (const [i, entry] of members.entries()) {
-    if (isOut(entry.key)) {
-      firstOut ??= entry
-      lastOut = entry
-      continue
-    }
-    closeGap(entry)
-    lastKept = entry
-    const text = changes.get(entry.key)
+  const parts: ArrayPart[] = [...members.keys()].filter((i) => {
+    const { key } = members[i]!
+    return !changes.has(key) || changes.get(key) !== undefined
+  })
+  const replaced: Splice[] = []
+  for (const [key, text] of changes) {
+    if (text === undefined) continue
     // The last member wins where a key is repeated, so that one is written.
-    if (text !== undefined && !members.some((later, j) => j > i && later.key === entry.key)) {
-      splices.push({ start: entry.node.start, end: entry.node.end, text })
-      written.add(entry.key)
-    }
+    const node = member(object, key)
+    if (node === undefined) parts.push(`${JSON.stringify(key)}:${text}`)
+    else replaced.push({ start: node.start, end: node.end, text })
   }
-  closeGap(undefined)
-  const added = [...changes].flatMap(([key, text]) =>
-    text === undefined || written.has(key) ? [] : [`${JSON.stringify(key)}:${text}`],
-  )
-  if (added.length > 0) {
-    const at = lastKept?.node.end ?? members[0]?.start ?? object.start + 1
-    splices.push({ start: at, end: at, text: (lastKept === undefined ? '' : ',') + added.join(',') })
-  }
-  return splices
+  const own = members.map(({ start, node }) => ({ start, end: node.end }))
+  return [...spliceParts(object, own, ',', parts), ...replaced]
 }

@@ -2,20 +2,19 @@ import type { Codec, IncrementalCodec, Splice } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, Loss, RequestSettings } from '../../core/conversation.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, recordOf, stringOf } from '../../core/values.ts'
-import { indexGrown, isWrittenAlike, type JsonNode, member } from '../json/json-index.ts'
+import { indexGrown, type JsonNode, member } from '../json/json-index.ts'
 import { applySplices } from '../../core/splices.ts'
 import { type ArrayPart, inOrder, spliceArray, spliceMember } from '../json/splice.ts'
 import {
   type CacheMark,
   groupByMessage,
   mergeNeighbours,
-  moveCacheMarks,
-  partAt,
+  type OutgoingMessage,
   type RawMessage,
   restoredFragment,
   writeRestored,
 } from './editing.ts'
-import { badInput, objectsIn, type ToolNames, toolNamesIn } from './reading.ts'
+import { badInput, objectsIn, toolNamesIn } from './reading.ts'
 import { type Draft, draftOf } from './writing.ts'
 
 /** Where an item stands in a body: its message, and the element of it where it is one of several. */
@@ -42,7 +41,7 @@ export const sourceOf = (conversation: Conversation): Source => conversation.sou
 export interface Reader {
   readonly root: JsonNode
   /** Names by call id: most results do not carry them. */
-  readonly toolNames: ToolNames
+  readonly toolNames: Map<string, string>
 }
 
 type Path = readonly (string | number)[]
@@ -63,13 +62,9 @@ export interface BodyReading<P extends Position> {
   readMessage(reader: Reader, message: Fields, index: number): readonly Item[]
   /** Instructions that stand beside the list. */
   readHead?(reader: Reader, body: Fields): readonly Item[]
-  /** Members of the root that `readHead` reads; without them it reads every body anew. */
-  readonly headKeys?: readonly string[]
   /** The history of a body without messages. @default empty */
   readText?(body: Fields): readonly Item[]
   readTools(reader: Reader, body: Fields): readonly ToolDeclaration[]
-  /** Members of the root that `readTools` reads; without them it reads every body anew. */
-  readonly toolKeys?: readonly string[]
   readSettings(body: Fields, root: JsonNode): RequestSettings
   /** Members of a request with other messages. @default the list is a member of the root */
   withMessages?(fields: Fields, messages: readonly unknown[]): Fields
@@ -96,7 +91,6 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
   const fields = (conversation: Conversation): Fields => sourceOf(conversation).root.value as Fields
   const positionOf = (item: Item): P | undefined =>
     item.origin?.format === format ? (item.origin.value as P) : undefined
-  const messagesIn = wire.messagesIn ?? ((body, from) => listedMessages(wire, body, from))
   const listIn = (conversation: Conversation): JsonNode | undefined =>
     sourceOf(conversation).root.below(wire.listPath(fields(conversation)))
 
@@ -108,7 +102,7 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
     if (body === undefined) throw badInput(format, 'the body', 'an object')
     // What was added may be another list that counts in the place of the one before.
     if (kept > 0 && wire.listPath(body).length !== path.length) return decode(text)
-    const messages = messagesIn(body, kept)
+    const messages = wire.messagesIn?.(body, kept) ?? listedMessages(wire, body, kept)
     const firstOther = messages.findIndex((message) => wire.isHead?.(message) !== true)
     const headCount = firstOther < 0 ? messages.length : firstOther
     const itemsOf: (readonly Item[])[] = known?.itemsOf.slice(0, kept) ?? []
@@ -117,16 +111,13 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
     const instead = messages.length === 0 ? wire.readText?.(body) : undefined
     const items = instead ?? itemsOf.slice(headCount).flat()
     const source: Source = { text, root, headCount, items, itemsOf }
-    const isAgain = (keys: readonly string[] | undefined): boolean =>
-      kept > 0 && keys !== undefined && isWrittenAlike(root, known!.root, keys)
-    const isSameHead = kept >= headCount && known?.headCount === headCount && isAgain(wire.headKeys)
     // The instructions that a list of messages begins with stand in no message.
     const headItems = itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 })))
     return {
       format,
-      head: isSameHead ? before!.head : [...(wire.readHead?.(reader, body) ?? []), ...headItems],
+      head: [...(wire.readHead?.(reader, body) ?? []), ...headItems],
       items,
-      tools: isAgain(wire.toolKeys) ? before!.tools : wire.readTools(reader, body),
+      tools: wire.readTools(reader, body),
       settings: wire.readSettings(body, root),
       bytes: Buffer.byteLength(text),
       source: { format, value: source },
@@ -269,7 +260,7 @@ function historySplices<P extends Position>(
   const list = listIn(conversation)
   if (wire.writeText !== undefined && list?.type !== 'array') return wire.writeText(conversation, source)
   const messages = groupByMessage(conversation.items, (item) => positionOf(item) !== undefined)
-  const marks = movedMarks(wire, source, list, messages)
+  const marks = movedMarks(wire, source, messages)
   const changes: Splice[] = []
   const written = messages.map((message): ArrayPart => {
     if (message.own === undefined) {
@@ -295,24 +286,45 @@ function historySplices<P extends Position>(
   return isSame ? merged.splices : [...merged.splices, ...spliceList(text, list!, parts)]
 }
 
+/**
+ * Marks of dropped blocks move to the nearest block before them that stays and may carry one, so that the client's cache
+ * breakpoints survive an epoch. Gives the mark by item id.
+ */
 function movedMarks<P extends Position>(
   { body, mayCarry }: BodyWriting<P>,
-  { text, root, headCount }: Source,
-  list: JsonNode | undefined,
-  messages: ReturnType<typeof groupByMessage>,
+  { text, root, items }: Source,
+  messages: readonly OutgoingMessage[],
 ): Marks {
-  if (mayCarry === undefined) return new Map()
-  const wire = {
-    text,
-    keys: body.markKeys,
-    blockAt: (place: number) => partAt(list, place, headCount),
-    nodeOf(item: Item) {
-      const position = body.positionOf(item)
-      return position === undefined ? undefined : body.nodeAt(root, position)
-    },
-    mayCarry: (item: Item) => mayCarry(item, body.positionOf(item)),
+  const keys = body.markKeys
+  const moved = new Map<string, CacheMark>()
+  if (mayCarry === undefined || !keys.some((key) => text.includes(`"${key}"`))) return moved
+  const nodeOf = (item: Item): JsonNode | undefined => {
+    const position = body.positionOf(item)
+    return position && body.nodeAt(root, position)
   }
-  return moveCacheMarks(wire, messages)
+  // What is put back is written as it was.
+  const carriers = messages.flatMap((message) =>
+    message.own !== undefined ? message.kept : 'inserted' in message ? [message.inserted] : [],
+  )
+  const kept = new Set(carriers.map(({ id }) => id))
+  const places = carriers.map((item) => nodeOf(item)?.start ?? -1)
+  // An inserted item has no place of its own: it stands right behind its neighbour, in front of all that was dropped there.
+  for (const [i, place] of places.entries()) if (place === -1) places[i] = (places[i - 1] ?? -1) + 1
+  for (const dropped of items) {
+    const node = kept.has(dropped.id) ? undefined : nodeOf(dropped)
+    for (const key of keys) {
+      const mark = member(node, key)
+      if (node === undefined || (mark?.value ?? null) === null) continue
+      const isFree = (item: Item): boolean => {
+        const own = nodeOf(item)
+        const isMarked = keys.some((other) => member(own, other) !== undefined)
+        return !moved.has(item.id) && mayCarry(item, body.positionOf(item)) && !isMarked
+      }
+      const target = carriers.findLast((item, i) => places[i]! < node.start && isFree(item))
+      if (target !== undefined) moved.set(target.id, { key, json: mark!.raw })
+    }
+  }
+  return moved
 }
 
 /** How the elements of a message are edited, on wires whose items are such elements. */
@@ -357,8 +369,11 @@ export interface ToolWords {
   nameOf(tool: unknown): string
   declare(tool: NonNullable<EnvelopeChanges['addTools']>[number]): object
   readonly choiceKey: string
-  /** JSON for a choice that forbids calls, and for one that leaves them to the model. */
-  readonly none: string
+  /** JSON for a choice that forbids calls; a wire that has none declares no tools in a turn without them. */
+  readonly none?: string
+  /** Only where it has to be: another choice throws the cached messages away. */
+  readonly forbidsStrictly?: true
+  /** JSON for a choice that leaves calls to the model. */
   readonly auto: string
   /** Tools that a choice names. */
   choiceNames(choice: unknown): readonly string[]
@@ -376,14 +391,21 @@ export function toolSplices(
   const added = (changes.addTools ?? []).map((tool) => JSON.stringify(wire.declare(tool)))
   const nameAt = (i: number): string => wire.nameOf(own[i]!.value)
   const stay = own.map((_, i) => i).filter((i) => changes.keepTools?.includes(nameAt(i)) ?? true)
+  const isNone = stay.length + added.length === 0
+  if (wire.none === undefined && (isNone || changes.forbidTools === true)) {
+    if (tools?.type === 'array') members.set(wire.key, undefined)
+    return []
+  }
   // History with calls needs its tools declared, and the cached prefix holds them: the list stays, and the choice forbids its use.
-  if (changes.keepTools !== undefined && stay.length + added.length === 0) {
+  if (changes.keepTools !== undefined && isNone) {
     if (own.length > 0) members.set(wire.choiceKey, wire.none)
     return []
   }
   const left = new Set(stay.map(nameAt))
   if (wire.choiceNames(member(root, wire.choiceKey)?.value).some((name) => !left.has(name)))
     members.set(wire.choiceKey, wire.auto)
+  const isForbidden = changes.forbidTools === 'strictly' || (changes.forbidTools === true && !wire.forbidsStrictly)
+  if (isForbidden && own.length > 0) members.set(wire.choiceKey, wire.none)
   if (tools?.type !== 'array') {
     if (added.length > 0) members.set(wire.key, `[${added.join(',')}]`)
     return []
@@ -398,7 +420,8 @@ export function withInstruction(before: unknown, instruction: string): string {
 }
 
 /** Appends to the instructions of a wire that keeps them in its first messages, or begins with a new one. */
-export function instructionInMessages({ root, headCount }: Source, instruction: string): Envelope {
+export function instructionInMessages({ root, headCount }: Source, instruction: string | undefined): Envelope {
+  if (instruction === undefined) return { splices: [] }
   const message = headCount === 0 ? undefined : member(root, 'messages')?.at(headCount - 1)
   if (message === undefined) return { splices: [], front: `{"role":"system","content":${JSON.stringify(instruction)}}` }
   const content = member(message, 'content')
@@ -411,13 +434,13 @@ export function instructionInMessages({ root, headCount }: Source, instruction: 
 
 /** The parts of a codec that follow from how its bodies are read and written. */
 export const bodyCodec = <P extends Position>(
-  { format, decode, fields, fragment, messages, endOf, listIn, withMessages }: Decoder<P>,
+  body: Decoder<P>,
   { encode, envelope }: Encoder,
 ): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment' | 'incremental'> => ({
-  format,
-  decode: (text) => decode(text),
+  format: body.format,
+  decode: (text) => body.decode(text),
   encode,
-  fields,
-  fragment,
-  incremental: { decode, messages, endOf, withMessages, listIn, envelope },
+  fields: body.fields,
+  fragment: body.fragment,
+  incremental: { ...body, envelope },
 })

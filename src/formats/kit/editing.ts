@@ -1,7 +1,6 @@
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import type { Span } from '../../core/json/lexer.ts'
 import type { Item } from '../../core/item.ts'
 import { recordOf, stringOf } from '../../core/values.ts'
 import { cutOut, indexJson, type JsonNode, member } from '../json/json-index.ts'
@@ -247,77 +246,6 @@ export const haveOnly = (messages: readonly RawMessage[], keys: readonly string[
 export interface CacheMark {
   readonly key: string
   readonly json: string
-}
-
-/** What moving marks needs to know about a wire. */
-export interface MarkedWire {
-  readonly text: string
-  readonly keys: readonly string[]
-  /** The block of the history that this place of the text lies in. */
-  blockAt(place: number): JsonNode | undefined
-  /** Where an item of the client's stands; undefined for one that we insert. */
-  nodeOf(item: Item): JsonNode | undefined
-  /** Whether an item has room for a mark at all; that it has none yet is checked here. */
-  mayCarry(item: Item): boolean
-}
-
-/**
- * Marks of dropped blocks move to the nearest block before them that stays and may carry one, so that the client's cache
- * breakpoints survive an epoch. Returns the mark by item id.
- */
-export function moveCacheMarks(wire: MarkedWire, messages: readonly OutgoingMessage[]): ReadonlyMap<string, CacheMark> {
-  const moved = new Map<string, CacheMark>()
-  if (!wire.keys.some((key) => wire.text.includes(`"${key}"`))) return moved
-  // What is put back is written as it was.
-  const carriers = messages.flatMap((message) =>
-    message.own !== undefined ? message.kept : 'inserted' in message ? [message.inserted] : [],
-  )
-  const orphaned = droppedMarks(wire, carriers)
-  if (orphaned.length === 0) return moved
-  const places = carriers.map((item) => wire.nodeOf(item)?.start ?? -1)
-  // An inserted item has no place of its own: it stands right behind its neighbour, in front of all that was dropped there.
-  for (const [i, place] of places.entries()) if (place === -1) places[i] = (places[i - 1] ?? -1) + 1
-  for (const { at, ...mark } of orphaned) {
-    const isFree = (item: Item): boolean => {
-      const node = wire.nodeOf(item)
-      return !moved.has(item.id) && wire.mayCarry(item) && wire.keys.every((key) => member(node, key) === undefined)
-    }
-    const target = carriers.findLast((item, i) => places[i]! < at && isFree(item))
-    if (target !== undefined) moved.set(target.id, mark)
-  }
-  return moved
-}
-
-function droppedMarks(wire: MarkedWire, carriers: readonly Item[]): (CacheMark & { readonly at: number })[] {
-  const kept = new Set(carriers.map((item) => wire.nodeOf(item)?.start))
-  const marked = new Map<number, JsonNode>()
-  for (const place of wire.keys.flatMap((key) => allOf(wire.text, `"${key}"`)).sort((a, b) => a - b)) {
-    const block = wire.blockAt(place)
-    if (block !== undefined && !kept.has(block.start)) marked.set(block.start, block)
-  }
-  const out: (CacheMark & { at: number })[] = []
-  for (const [at, block] of marked) {
-    for (const key of wire.keys) {
-      const mark = member(block, key)
-      if (mark !== undefined && mark.value !== null) out.push({ at, key, json: mark.raw })
-    }
-  }
-  return out
-}
-
-function allOf(text: string, part: string): number[] {
-  const found: number[] = []
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) found.push(at)
-  return found
-}
-
-/** The element of `content`, in the message that a place of the text lies in; messages of the head do not count. */
-export function partAt(messages: JsonNode | undefined, place: number, headCount = 0): JsonNode | undefined {
-  const isThere = ({ start, end }: Span): boolean => start <= place && place < end
-  const message = messages?.elements.findIndex(isThere) ?? -1
-  if (message < headCount) return undefined
-  const content = member(messages!.at(message), 'content')
-  return content?.at(content.elements.findIndex(isThere))
 }
 
 export const markJson = (mark: CacheMark | undefined): string =>

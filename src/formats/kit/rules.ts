@@ -1,5 +1,5 @@
 import type { RuleOptions, Violation } from '../../core/codec.ts'
-import { type Fields, isRecord } from '../../core/values.ts'
+import { type Fields, isRecord, textOf } from '../../core/values.ts'
 
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
 
@@ -59,25 +59,31 @@ function readWebp(bytes: Buffer): ImageHeader {
   return { type }
 }
 
-/** The rules of a wire by name, each with what repairs a body that breaks it. */
-export type RuleBook = Readonly<Record<string, string>>
+/** The rules of a wire by name, each with the vendor's words for a body that breaks it. */
+export type RuleBook = Readonly<Record<string, string | ((...details: never[]) => string)>>
 
-/** Collects broken rules. Names are checked against the book, so a rule without a fix cannot be reported. */
-export interface Findings<Name extends string = string> {
-  report(rule: Name, path: string, message: string): void
+/** For a rule that is broken in several ways: the check has the words. */
+export const asSaid = (message: string): string => message
+
+type Details<Words> = Words extends (...details: infer D) => string ? D : []
+
+/** Collects broken rules. Names are checked against the book, so a rule without words cannot be reported. */
+export interface Findings<Book extends RuleBook = RuleBook> {
+  report<Rule extends keyof Book & string>(rule: Rule, path: string, ...details: Details<Book[Rule]>): void
   readonly list: readonly Violation[]
 }
 
 // A body can break one rule a million times; more than this is not read, and the list must stay small in memory.
 const MAX_VIOLATIONS = 100
 
-export function findings<Book extends RuleBook>(book: Book): Findings<keyof Book & string> {
+export function findings<Book extends RuleBook>(book: Book): Findings<Book> {
   const list: Violation[] = []
   return {
     list,
-    report(rule, path, message) {
+    report(rule, path, ...details) {
       if (list.length >= MAX_VIOLATIONS) return
-      list.push({ rule, path, message, fix: book[rule] ?? '' })
+      const words = book[rule] as string | ((...of: readonly unknown[]) => string)
+      list.push({ rule, path, message: typeof words === 'string' ? words : words(...details) })
     },
   }
 }
@@ -131,32 +137,41 @@ function pathOf(found: Visited): string {
   return parts.filter((part) => part !== '').join('.')
 }
 
-/** What is the same in every check: the size of a body, its shape, and text that is no text, in the words of the vendor. */
-interface BodyWords {
-  readonly size?: { readonly most: number; readonly message: string }
-  readonly shape: string
-  /** Undefined for a server that takes such text. */
-  readonly surrogate: string | undefined
+/** What every check of a wire looks at. */
+export interface RuleContext<Book extends RuleBook> {
+  readonly body: Fields
+  readonly found: Findings<Book>
+  readonly model: string
+  readonly profiles: ReadonlySet<string>
+}
+
+/** What every book has words for. `well-formed-text` is left out by a server that takes such text, `body-bytes` by one that takes any size. */
+interface CommonRules {
+  readonly 'body-shape': (message: string) => string
+  readonly 'well-formed-text'?: string
+  readonly 'body-bytes'?: string
 }
 
 /** Runs the rules of a wire on a parsed body. Never throws; linear in the body. Empty means that the vendor takes it. */
-export function checkBody<Book extends RuleBook>(
+export function checkBody<Book extends RuleBook & CommonRules>(
   book: Book,
-  { size, shape, surrogate }: BodyWords,
-  body: unknown,
-  { bytes = 0 }: RuleOptions,
-  check: (body: Fields, found: Findings<keyof Book & string>) => void,
-): readonly Violation[] {
-  const found: Findings = findings(book)
-  if (size !== undefined && bytes > size.most) found.report('body-bytes', '', size.message)
-  if (!isRecord(body)) {
-    found.report('body-shape', '', shape)
+  noObject: string,
+  check: (context: RuleContext<Book>) => void,
+  mostBytes = Infinity,
+): (body: unknown, options?: RuleOptions) => readonly Violation[] {
+  return (body, { bytes = 0, model, profile } = {}) => {
+    const found = findings(book)
+    const common: Findings<CommonRules & RuleBook> = found as never
+    if (bytes > mostBytes) common.report('body-bytes', '')
+    if (!isRecord(body)) {
+      common.report('body-shape', '', noObject)
+      return found.list
+    }
+    const lone = book['well-formed-text'] === undefined ? undefined : findLoneSurrogate(body)
+    if (lone !== undefined) common.report('well-formed-text', lone)
+    check({ body, found, model: model ?? textOf(body.model), profiles: profilesOf(profile) })
     return found.list
   }
-  const lone = surrogate === undefined ? undefined : findLoneSurrogate(body)
-  if (lone !== undefined) found.report('well-formed-text', lone, surrogate!)
-  check(body, found)
-  return found.list
 }
 
 /** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: an endpoint can have several habits. */

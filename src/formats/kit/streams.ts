@@ -1,53 +1,23 @@
-import type { ModelResponse, StreamEvent, StreamReducer } from '../../core/codec.ts'
+import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { type Fields, isRecord, parsedJson, recordOf } from '../../core/values.ts'
+import { type Fields, isRecord, parsedJson, recordOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
 
 /** An object of JSON that is being put together. */
 export type MutableFields = Record<string, unknown>
 
-/** Texts that arrive in pieces under a name; each is joined once, when it is asked for. */
-export class Pieces {
-  readonly #pieces = new Map<string, string[]>()
-
-  /** Takes strings; anything else a server may put there is no text. */
-  add(name: string, piece: unknown): void {
-    if (typeof piece !== 'string') return
-    const known = this.#pieces.get(name)
-    if (known === undefined) this.#pieces.set(name, [piece])
-    else known.push(piece)
-  }
-
-  /** The same for each member of an object. */
-  addAll(prefix: string, members: Fields | undefined): void {
-    for (const [name, piece] of Object.entries(members ?? {})) this.add(prefix + name, piece)
-  }
-
-  text(name: string): string | undefined {
-    return this.#pieces.get(name)?.join('')
-  }
-
-  /** The joined texts whose names begin with `prefix` and have no further dot. */
-  under(prefix: string): MutableFields {
-    const out: MutableFields = {}
-    for (const [name, pieces] of this.#pieces) {
-      const rest = name.slice(prefix.length)
-      if (name.startsWith(prefix) && !rest.includes('.')) out[rest] = pieces.join('')
-    }
-    return out
-  }
+/** Adds a piece to a member's text; anything else that a server may put there is no text. */
+export function addText(fields: MutableFields, name: string, piece: unknown): void {
+  if (typeof piece === 'string') fields[name] = textOf(fields[name]) + piece
 }
 
-let last: { readonly data: string; readonly value: Fields | undefined } | undefined
-
-/**
- * The payload of one event, or undefined for keep-alives and noise. Several readers look at each event of a stream one after
- * another, so the last one is kept; what is handed out is not changed.
- */
-export function parseEvent(data: string): Fields | undefined {
-  if (last === undefined || last.data !== data) last = { data, value: recordOf(parsedJson(data)) }
-  return last.value
+/** The same for each member of an object. */
+export function addTexts(fields: MutableFields, pieces: Fields | undefined): void {
+  for (const [name, piece] of Object.entries(pieces ?? {})) addText(fields, name, piece)
 }
+
+/** The payload of one event, or undefined for keep-alives and noise. */
+export const parseEvent = (data: string): Fields | undefined => recordOf(parsedJson(data))
 
 /** What a reducer has seen. Plain fields: getters of its own would keep it, with the whole answer, until the next full collection. */
 interface Seen {
@@ -107,6 +77,10 @@ export function knownUsage(read: (reported: Fields) => Usage, reported: unknown)
     reasoning: usage.reasoning || 0,
   }
 }
+
+/** A wire's word for why an answer ended: the first that means it, or else the first of all. */
+export const stopWord = (words: Readonly<Record<string, StopReason>>, stop: StopReason): string =>
+  Object.keys(words).find((word) => words[word] === stop) ?? Object.keys(words)[0]!
 
 export const nested = (fields: Fields, name: string): Fields => recordOf(fields[name]) ?? {}
 

@@ -1,4 +1,4 @@
-import { type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from './reading.ts'
 
 /**
@@ -38,7 +38,7 @@ const notesOf = (schema: Fields, indent = ''): string =>
     .join('')
 
 function membersOf(schema: Fields, place: SchemaPosition): string {
-  const required = new Set(arrayOf(schema['required']) ?? [])
+  const required = new Set(listOf(schema['required']))
   const indent = '  '.repeat(place.depth)
   return Object.entries(recordOf(schema['properties']) ?? {})
     .slice(0, MOST_MEMBERS)
@@ -98,26 +98,20 @@ const impliedLeftOut = (key: string, value: unknown): unknown =>
 
 const DEFINED = /^#\/(?:\$defs|definitions)\/(.+)$/
 
+/** More definitions are a hostile client's. */
+const MOST_DEFINITIONS = 200
+
 /** Whether one of a schema's definitions leads back to itself. */
 export function isRecursiveSchema(schema: unknown): boolean {
   const fields = recordOf(schema) ?? {}
-  const definitions: Fields = { ...recordOf(fields['definitions']), ...recordOf(fields['$defs']) }
-  const leadsTo = new Map(Object.entries(definitions).map(([name, body]) => [name, [...referencesIn(body)]]))
-  // Names are taken away once nothing is left that they lead to; what cannot be taken away leads back to itself.
-  const leftOf = new Map([...leadsTo].map(([name, names]) => [name, names.filter((one) => leadsTo.has(one)).length]))
-  const ledToBy = new Map<string, string[]>()
-  for (const [name, names] of leadsTo) for (const one of names) if (leadsTo.has(one)) addTo(ledToBy, one, name)
-  const free = [...leftOf].filter(([, left]) => left === 0).map(([name]) => name)
-  let taken = 0
-  for (let name = free.pop(); name !== undefined; name = free.pop()) {
-    taken++
-    for (const one of ledToBy.get(name) ?? []) {
-      const left = leftOf.get(one)! - 1
-      leftOf.set(one, left)
-      if (left === 0) free.push(one)
-    }
+  const definitions = Object.entries({ ...recordOf(fields['definitions']), ...recordOf(fields['$defs']) })
+  let left = new Map(definitions.slice(0, MOST_DEFINITIONS).map(([name, body]) => [name, [...referencesIn(body)]]))
+  // What leads to nothing that is left is taken away; what cannot be taken away leads back to itself.
+  for (;;) {
+    const next = new Map([...left].filter(([, names]) => names.some((name) => left.has(name))))
+    if (next.size === left.size) return next.size > 0
+    left = next
   }
-  return taken < leadsTo.size
 }
 
 function referencesIn(body: unknown): ReadonlySet<string> {
@@ -133,10 +127,4 @@ function referencesIn(body: unknown): ReadonlySet<string> {
     waiting.push(...Object.values(fields))
   }
   return found
-}
-
-function addTo(lists: Map<string, string[]>, key: string, value: string): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [value])
-  else list.push(value)
 }

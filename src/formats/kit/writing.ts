@@ -5,23 +5,18 @@ import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import type { JsonNode } from '../json/json-index.ts'
 import { readToolChoice, type ToolChoice } from '../wire/steps.ts'
 
-export const anthropicChoice = ({ mode, name, single }: ToolChoice): Fields => ({
-  ...(name === undefined ? { type: mode === 'required' ? 'any' : mode } : { type: 'tool', name }),
-  disable_parallel_tool_use: single === true && mode !== 'none' ? true : undefined,
-})
+/** A list that says something; undefined for an empty one, which most wires refuse. */
+export const filled = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined)
 
-export const chatChoice = ({ mode, name }: ToolChoice): unknown =>
-  name === undefined ? mode : { type: 'function', function: { name } }
-
-export const responsesChoice = ({ mode, name }: ToolChoice): unknown =>
-  name === undefined ? mode : { type: 'function', name }
-
-export const geminiChoice = ({ mode, name }: ToolChoice): Fields => ({
-  functionCallingConfig: {
-    mode: mode === 'required' ? 'ANY' : mode.toUpperCase(),
-    allowedFunctionNames: name !== undefined ? [name] : undefined,
-  },
-})
+/** Which tools may be called, on both wires of OpenAI. A choice without tools is refused. */
+export const openaiChoice = ({ toolChoice, tools }: Draft, named: (name: string) => object): Fields => {
+  if (toolChoice === undefined || tools.length === 0) return {}
+  const { mode, name, single } = toolChoice
+  return {
+    tool_choice: name === undefined ? mode : named(name),
+    parallel_tool_calls: single === true ? false : undefined,
+  }
+}
 
 /**
  * A conversation on its way into another wire: what every wire has room for, in an order that all of them accept. What they
@@ -41,7 +36,7 @@ export interface Draft {
    * The same for a picture or file. What a person sent leaves a word in its place, so that no message falls silent and out
    * of the order that a wire wants.
    */
-  omit(item: Item, media: Media): string | undefined
+  omit(item: Item, media: Media): readonly string[]
 }
 
 /** Neighbours of one role. Calls and results carry ids that are unique and paired. */
@@ -81,7 +76,7 @@ export function draftOf(conversation: Conversation): Draft {
     lose,
     omit: (item, { type, reference, mime }) => {
       lose(item, `${type} ${reference ?? mime ?? ''}`.trim())
-      return item.role === 'user' ? `[${type} left out]` : undefined
+      return item.role === 'user' ? [`[${type} left out]`] : []
     },
   }
 }

@@ -17,7 +17,6 @@ export const body = chatDecoder({
   reasoningKeys: REASONING_KEYS,
   hasImages: true,
   readTools,
-  toolKeys: ['tools'],
   readSettings,
 })
 

@@ -2,14 +2,12 @@ import { type Fields, isRecord, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { jsonLines } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
+import { declare } from '../openai-chat/encode.ts'
 import { bearer, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
-import { answers } from './answer.ts'
+import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { written } from './encode.ts'
+import { write, written } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
-import { steps } from './steps.ts'
-import { readResponse, stream } from './stream.ts'
-import { declare, write } from './write.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
 

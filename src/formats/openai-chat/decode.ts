@@ -1,18 +1,8 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
-import { type JsonNode, member } from '../json/json-index.ts'
+import { type Fields, listOf, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { type BodyReading, type Decoder, decoder, type Position, type Reader } from '../kit/body.ts'
-import {
-  arrayOf,
-  badInput,
-  mediaTypeOf,
-  objectsIn,
-  placedItem,
-  readUrl,
-  toolsUnder,
-  type ToolNames,
-} from '../kit/reading.ts'
+import { badInput, mediaTypeOf, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
@@ -48,10 +38,7 @@ function pathOf({ message, shape, keys, index }: ItemPosition): (string | number
 }
 
 /** How the bodies of a wire that keeps its messages as this one does are read. */
-interface ChatReading extends Pick<
-  BodyReading<ItemPosition>,
-  'format' | 'markKeys' | 'readTools' | 'toolKeys' | 'readSettings'
-> {
+interface ChatReading extends Pick<BodyReading<ItemPosition>, 'format' | 'markKeys' | 'readTools' | 'readSettings'> {
   readonly instructionRoles: readonly unknown[]
   readonly resultRoles: readonly unknown[]
   readonly reasoningKeys: readonly string[]
@@ -65,7 +52,6 @@ export const chatDecoder = (wire: ChatReading): Decoder<ItemPosition> =>
     listPath: () => ['messages'],
     pathOf,
     isHead: ({ role }) => wire.instructionRoles.includes(role),
-    headKeys: [],
     readMessage: (reader, message, index) => readMessage(wire, reader, message, index),
   })
 
@@ -77,14 +63,13 @@ export const body = chatDecoder({
   resultRoles: ['tool', 'function'],
   reasoningKeys: REASONING_KEYS,
   readTools,
-  toolKeys: ['tools', 'functions'],
   readSettings,
 })
 
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
 
 /** Reads one content part; `raw` gives its JSON text. */
-export function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
+function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
   const text = stringOf(part['text']) ?? stringOf(part['refusal'])
   const type = stringOf(part['type'])
   if (text !== undefined && (type === 'text' || type === 'refusal')) return { kind: kindOf(role), text }
@@ -94,7 +79,7 @@ export function readPart(part: Fields, role: Role, raw: () => string): ItemCore 
   return { kind: 'opaque', text: raw(), sealed: true }
 }
 
-function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
+export function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
   return role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
 }
 
@@ -102,24 +87,26 @@ function readMedia(part: Fields): Media | undefined {
   const type = stringOf(part['type'])
   if (type === 'image_url') return { type: 'image', ...readUrl(urlOf(part['image_url'])) }
   if (type === 'video_url') return { type: 'video', ...readUrl(urlOf(part['video_url'])) }
-  if (type === 'input_audio') {
-    const audio = recordOf(part['input_audio']) ?? {}
-    const format = stringOf(audio['format'])
-    return {
-      type: 'audio',
-      mime: format === undefined ? undefined : `audio/${format}`,
-      data: stringOf(audio['data']),
-    }
-  }
-  if (type !== 'file') return undefined
-  const file = recordOf(part['file']) ?? {}
+  if (type === 'input_audio') return readAudio(part)
+  return type === 'file' ? readFile(recordOf(part['file']) ?? {}) : undefined
+}
+
+/** Sound that goes in, on both wires of the vendor. */
+export function readAudio(part: Fields): Media {
+  const audio = recordOf(part['input_audio']) ?? {}
+  const format = stringOf(audio['format'])
+  return { type: 'audio', mime: format === undefined ? undefined : `audio/${format}`, data: stringOf(audio['data']) }
+}
+
+/** The same for a file. */
+export function readFile(file: Fields): Media {
   const payload = readUrl(stringOf(file['file_data']))
   return {
     type: mediaTypeOf(payload.mime),
     mime: payload.mime,
     // Without the `data:` head, file_data is the bare payload.
     data: payload.data ?? payload.reference,
-    reference: stringOf(file['file_id']),
+    reference: stringOf(file['file_id']) ?? stringOf(file['file_url']),
     name: stringOf(file['filename']),
   }
 }
@@ -129,12 +116,12 @@ const urlOf = (value: unknown): string | undefined => stringOf(value) ?? stringO
 
 /** Mistral's thinking part holds text parts of its own. */
 function thinkingText(value: unknown): string {
-  const texts = (arrayOf(value) ?? []).map((part) => stringOf(recordOf(part)?.['text']) ?? '')
+  const texts = listOf(value).map((part) => stringOf(recordOf(part)?.['text']) ?? '')
   return stringOf(value) ?? texts.join('\n')
 }
 
 /** One entry of `tool_calls`. `rawArguments` gives arguments that a vendor sends as an object, as they stand on the wire. */
-export function readCall(call: Fields, rawArguments: () => string): ItemCore {
+function readCall(call: Fields, rawArguments: () => string): ItemCore {
   const body = recordOf(call['function']) ?? recordOf(call['custom'])
   if (body === undefined) return { kind: 'call', text: '', callId: stringOf(call['id']) }
   const text = stringOf(body['arguments']) ?? stringOf(body['input']) ?? rawArguments()
@@ -150,14 +137,14 @@ export function readCall(call: Fields, rawArguments: () => string): ItemCore {
 }
 
 /** The reasoning of an assistant message, wherever the vendor keeps it. */
-export function readReasoning(
+function readReasoning(
   message: Fields,
   members: readonly string[],
 ): (ItemCore & { readonly keys: readonly string[] }) | undefined {
   const keys = members.filter((key) => isReasoning(message[key]))
   if (keys.length === 0) return undefined
   const plain = keys.map((key) => stringOf(message[key])).find((text) => text !== undefined)
-  const structured = keys.flatMap((key) => arrayOf(message[key]) ?? [])
+  const structured = keys.flatMap((key) => listOf(message[key]))
   const words = structured.map((value) => {
     const entry = recordOf(value) ?? {}
     return stringOf(entry['text']) ?? stringOf(entry['summary']) ?? stringOf(entry['thinking']) ?? ''
@@ -178,118 +165,104 @@ const isReasoning = (value: unknown): boolean =>
 function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
   const plain = stringOf(content)
   if (plain !== undefined) return { text: plain }
-  const parts = (arrayOf(content) ?? []).map((part) => recordOf(part) ?? {})
+  const parts = listOf(content).map((part) => recordOf(part) ?? {})
   const media = parts.map(readMedia).filter((part) => part !== undefined)
   const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
   return { text: texts.join('\n'), media: media.length > 0 ? media : undefined }
 }
 
-function readMessage(wire: ChatReading, reader: Reader, message: Fields, index: number): Item[] {
+function readMessage(wire: ChatReading, { root, toolNames }: Reader, message: Fields, index: number): Item[] {
   const { format } = wire
   const { role } = message
-  if (typeof role !== 'string') throw badInput(format, `messages[${index}].role`, 'a string')
+  const path = `messages[${index}]`
+  if (typeof role !== 'string') throw badInput(format, `${path}.role`, 'a string')
   const whole: ItemPosition = { message: index, shape: 'message', keys: [], index: 0 }
-  if (wire.resultRoles.includes(role))
-    return [placedItem(format, whole, 0, 'tool', readResult(message, reader.toolNames))]
+  const raw: Raw = (...keys) => root.below(['messages', index, ...keys])?.raw ?? ''
+  if (wire.resultRoles.includes(role)) return [placedItem(format, whole, 0, 'tool', readResult(message, toolNames))]
   const isInstruction = wire.instructionRoles.includes(role)
   if (role !== 'user' && role !== 'assistant' && !isInstruction)
-    return [placedItem(format, whole, 0, 'user', { kind: 'opaque', text: rawAt(reader, whole), sealed: true })]
+    return [placedItem(format, whole, 0, 'user', { kind: 'opaque', text: raw(), sealed: true })]
   const ours: Role = isInstruction ? 'system' : role === 'assistant' ? role : 'user'
-  const found: Found[] = []
-  if (ours === 'assistant') readReasoningFields(wire, message, index, found)
-  readContent(wire, reader, message, index, ours, found)
-  if (ours === 'assistant') readAnswerFields(wire, reader, message, index, found)
-  // Clients send "" and null for the same thing; neither is an item where the message says something else.
-  const filled = found.length > 1 ? found.filter((one) => !isEmptyContent(one)) : found
+  const { content } = message
+  if (Array.isArray(content)) objectsIn(content, format, `${path}.content`)
+  else if (typeof content !== 'string' && (content ?? null) !== null)
+    throw badInput(format, `${path}.content`, 'a string, an array or null')
+  const calls = ours === 'assistant' ? (message['tool_calls'] ?? []) : []
+  if (!Array.isArray(calls)) throw badInput(format, `${path}.tool_calls`, 'an array')
+  objectsIn(calls, format, `${path}.tool_calls`)
+  const found = readParts(wire, message, ours, raw)
+  for (const { core } of found) {
+    const { kind, callId, toolName } = core
+    if (kind === 'call' && callId !== undefined && toolName !== undefined) toolNames.set(callId, toolName)
+  }
   // A message that says nothing is still there: one item stands for it, so that it can be dropped.
-  if (filled.length === 0) return [placedItem(format, whole, 0, ours, { kind: kindOf(ours), text: '' })]
-  return filled.map(({ core, place }, at) => placedItem(format, place, at, ours, core))
+  if (found.length === 0) {
+    const isText = typeof content === 'string'
+    const place: ItemPosition = isText ? { ...whole, shape: 'fields', keys: ['content'] } : whole
+    return [placedItem(format, place, 0, ours, { kind: kindOf(ours), text: '' })]
+  }
+  return found.map(({ core, shape, keys = [], at = 0 }, i) => {
+    const place: ItemPosition = { message: index, shape, keys, index: at }
+    return placedItem(format, place, i, ours, core)
+  })
 }
+
+/** Gives the JSON text of a value below a message. */
+export type Raw = (...keys: (string | number)[]) => string
 
 interface Found {
   readonly core: ItemCore
-  readonly place: ItemPosition
+  readonly shape: ItemPosition['shape']
+  readonly keys?: readonly string[]
+  readonly at?: number
 }
 
-const CONTENT = ['content']
-
-const isEmptyContent = ({ core, place }: Found): boolean => core.text === '' && place.keys === CONTENT
-
-const rawAt = ({ root }: Reader, place: ItemPosition): string => root.below(pathOf(place))!.raw
-
-function readContent(
-  { format, hasImages }: ChatReading,
-  reader: Reader,
+/** What a message of a request or an answer holds, in the order in which a model reads it. */
+export function readParts(
+  { reasoningKeys, hasImages }: Pick<ChatReading, 'reasoningKeys' | 'hasImages'>,
   message: Fields,
-  index: number,
   role: Role,
-  found: Found[],
-): void {
-  const { content } = message
-  const path = `messages[${index}].content`
-  if (typeof content === 'string') {
-    found.push({
-      core: { kind: kindOf(role), text: content },
-      place: { message: index, shape: 'fields', keys: CONTENT, index: 0 },
-    })
-  } else if (Array.isArray(content)) {
-    for (const [at, part] of objectsIn(content, format, path).entries()) {
-      const place: ItemPosition = { message: index, shape: 'part', keys: [], index: at }
-      found.push({ core: readPart(part, role, () => rawAt(reader, place)), place })
-    }
-  } else if (content !== undefined && content !== null) throw badInput(format, path, 'a string, an array or null')
-  for (const [at, data] of ((hasImages && arrayOf(message['images'])) ?? []).entries()) {
-    const media: Media = { type: 'image', data: stringOf(data) }
-    found.push({
-      core: { kind: 'media', text: '', media: [media] },
-      place: { message: index, shape: 'image', keys: [], index: at },
-    })
+  raw: Raw,
+): Found[] {
+  const found: Found[] = []
+  const field = (core: ItemCore, ...keys: string[]): void => void found.push({ core, shape: 'fields', keys })
+  const reasoning = role === 'assistant' ? readReasoning(message, reasoningKeys) : undefined
+  if (reasoning !== undefined) {
+    const { keys, ...core } = reasoning
+    field(core, ...keys)
   }
-}
-
-function readReasoningFields({ reasoningKeys }: ChatReading, message: Fields, index: number, found: Found[]): void {
-  const read = readReasoning(message, reasoningKeys)
-  if (read === undefined) return
-  const { keys, ...core } = read
-  found.push({ core, place: { message: index, shape: 'fields', keys, index: 0 } })
-}
-
-/** What an assistant message says beside its content. */
-function readAnswerFields(
-  { format }: ChatReading,
-  reader: Reader,
-  message: Fields,
-  index: number,
-  found: Found[],
-): void {
-  const field = (key: string): ItemPosition => ({ message: index, shape: 'fields', keys: [key], index: 0 })
+  const { content } = message
+  // Clients send "" and null for the same thing.
+  if (typeof content === 'string' && content !== '') field({ kind: kindOf(role), text: content }, 'content')
+  for (const [at, part] of listOf(content).entries())
+    found.push({ core: readPart(recordOf(part) ?? {}, role, () => raw('content', at)), shape: 'part', at })
+  for (const [at, data] of (hasImages ? listOf(message['images']) : []).entries()) {
+    const media: Media = { type: 'image', data: stringOf(data) }
+    found.push({ core: { kind: 'media', text: '', media: [media] }, shape: 'image', at })
+  }
+  if (role !== 'assistant') return found
   const refusal = stringOf(message['refusal'])
-  if (refusal) found.push({ core: { kind: 'assistant', text: refusal }, place: field('refusal') })
+  if (refusal) field({ kind: 'assistant', text: refusal }, 'refusal')
   const audio = recordOf(message['audio'])
   if (audio !== undefined) {
     // An answer in sound is sent back by its id: the vendor holds the bytes.
-    const media: Media = { type: 'audio', reference: stringOf(audio['id']) }
-    found.push({ core: { kind: 'media', text: '', sealed: true, media: [media] }, place: field('audio') })
+    const media: Media = { type: 'audio', reference: stringOf(audio['id']), data: stringOf(audio['data']) }
+    field({ kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }, 'audio')
   }
-  const calls = message['tool_calls'] ?? []
-  const path = `messages[${index}].tool_calls`
-  if (!Array.isArray(calls)) throw badInput(format, path, 'an array')
-  for (const [at, call] of objectsIn(calls, format, path).entries()) {
-    const place: ItemPosition = { message: index, shape: 'call', keys: [], index: at }
-    const core = readCall(call, () => rawArguments(member(reader.root.below(pathOf(place)), 'function')))
-    if (core.callId !== undefined && core.toolName !== undefined) reader.toolNames.set(core.callId, core.toolName)
-    found.push({ core, place })
+  for (const [at, value] of listOf(message['tool_calls']).entries()) {
+    const core = readCall(recordOf(value) ?? {}, () => raw('tool_calls', at, 'function', 'arguments'))
+    found.push({ core, shape: 'call', at })
   }
   const legacy = recordOf(message['function_call'])
-  if (legacy !== undefined) {
-    const place = field('function_call')
-    found.push({ core: readCall({ function: legacy }, () => rawArguments(reader.root.below(pathOf(place)))), place })
-  }
+  if (legacy !== undefined)
+    field(
+      readCall({ function: legacy }, () => raw('function_call', 'arguments')),
+      'function_call',
+    )
+  return found
 }
 
-const rawArguments = (call: JsonNode | undefined): string => member(call, 'arguments')?.raw ?? ''
-
-function readResult(message: Fields, toolNames: Pick<ToolNames, 'get'>): ItemCore {
+function readResult(message: Fields, toolNames: ReadonlyMap<string, string>): ItemCore {
   const callId = stringOf(message['tool_call_id'])
   const toolName = toolNames.get(callId ?? '') ?? stringOf(message['tool_name']) ?? stringOf(message['name'])
   return { kind: 'result', ...readResultContent(message['content']), callId, toolName }

@@ -1,6 +1,6 @@
-import type { EnvelopeChanges } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
-import { recordOf, stringOf } from '../../core/values.ts'
+import type { EnvelopeChanges, NewTool } from '../../core/conversation.ts'
+import type { Item, Media } from '../../core/item.ts'
+import { type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import {
@@ -14,6 +14,7 @@ import {
   toolSplices,
   type ToolWords,
   withInstruction,
+  type Written,
 } from '../kit/body.ts'
 import {
   type CacheMark,
@@ -24,9 +25,9 @@ import {
   type RawMessage,
   sealedError,
 } from '../kit/editing.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { body, MARK_KEYS, type ItemPosition, toolNameOf } from './decode.ts'
-import { capKey, declare, write } from './write.ts'
+import { arrayOf, dataUrl } from '../kit/reading.ts'
+import { type Draft, type DraftTurn, filled, isWebUrl, openaiChoice } from '../kit/writing.ts'
+import { body, type ItemPosition, MARK_KEYS, toolNameOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
   body,
@@ -48,9 +49,7 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   // Before tools there were functions; a body has one or the other.
   const isLegacy = member(root, 'functions') !== undefined && member(root, 'tools') === undefined
   const splices = toolSplices(source, changes, members, isLegacy ? FUNCTIONS : TOOLS)
-  if (changes.forbidTools !== undefined) forbidTools(root, members)
-  const instructed: Envelope =
-    changes.addInstruction === undefined ? { splices: [] } : instructionInMessages(source, changes.addInstruction)
+  const instructed = instructionInMessages(source, changes.addInstruction)
   return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(root, members)] }
 }
 
@@ -69,12 +68,6 @@ const FUNCTIONS: ToolWords = {
   key: 'functions',
   declare: (tool) => declare(tool).function,
   choiceKey: 'function_call',
-}
-
-/** A choice is refused without tools to choose from. */
-function forbidTools(root: JsonNode, members: Members): void {
-  if ((member(root, 'tools')?.length ?? 0) > 0) members.set('tool_choice', '"none"')
-  else if ((member(root, 'functions')?.length ?? 0) > 0) members.set('function_call', '"none"')
 }
 
 function limitKeys(root: JsonNode): string[] {
@@ -239,4 +232,91 @@ function callSplice(body: JsonNode, text: string, hasObjects = false): Splice {
   if (member(body, 'input') !== undefined) return spliceMember(body, 'input', JSON.stringify(text))
   const isObject = hasObjects || member(body, 'arguments')?.type === 'object'
   return spliceMember(body, 'arguments', isObject ? objectJson(text) : JSON.stringify(objectJson(text)))
+}
+
+/** A tool in the request's list. */
+export interface DeclaredTool {
+  type: 'function'
+  function: { name: string; description: string; parameters: Record<string, unknown> }
+}
+
+export function declare({ name, description, parameters }: NewTool): DeclaredTool {
+  return {
+    type: 'function',
+    function: { name, description, parameters: { ...parameters } },
+  }
+}
+
+/** Reasoning models refuse `max_tokens`; many compatible servers know nothing else. */
+export const capKey = (model: string): string =>
+  /^(?:openai\/)?(?:o\d|gpt-[5-9])/.test(model) ? 'max_completion_tokens' : 'max_tokens'
+
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
+  const { settings, sampling } = draft
+  const body = {
+    model: settings.model,
+    messages: [
+      ...draft.head.map((content) => ({ role: 'system', content })),
+      ...draft.turns.flatMap((turn) => messagesOf(draft, turn)),
+    ],
+    tools: filled(draft.tools.map(declare)),
+    ...openaiChoice(draft, (name) => ({ type: 'function', function: { name } })),
+    [capKey(settings.model ?? '')]: settings.maxOutputTokens,
+    // Without the option a streamed answer says nothing about its usage.
+    ...(settings.stream && { stream: true, stream_options: { include_usage: true } }),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    stop: sampling.stop,
+  }
+  return { text: JSON.stringify(body), losses: draft.losses }
+}
+
+function messagesOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
+  if (role === 'tool') return items.map((item) => resultMessage(draft, item))
+  const parts = items
+    .filter((item) => item.kind !== 'call')
+    .flatMap((item) => [
+      ...(item.text === '' ? [] : [{ type: 'text', text: item.text }]),
+      ...(item.media ?? []).flatMap((part) => mediaPart(draft, item, part)),
+    ])
+  const calls = items
+    .filter((item) => item.kind === 'call')
+    .map((item) => ({
+      id: item.callId,
+      type: 'function',
+      function: { name: item.toolName ?? 'tool', arguments: objectJson(item.text) },
+    }))
+  if (parts.length + calls.length === 0) return []
+  const [only] = parts
+  const content = parts.length === 0 ? null : parts.length === 1 && only?.type === 'text' ? only['text'] : parts
+  return [{ role, content, tool_calls: filled(calls) }]
+}
+
+export function resultMessage(draft: Draft, item: Item): Fields {
+  for (const { type } of item.media ?? []) draft.lose(item, `${type} inside a tool result`)
+  if (item.isError === true) draft.lose(item, 'the mark that a tool failed', 'minor')
+  return { role: 'tool', tool_call_id: item.callId, content: item.text }
+}
+
+interface Part extends Fields {
+  readonly type: string
+}
+
+function mediaPart(draft: Draft, item: Item, media: Media): Part[] {
+  const { type, mime, data, reference, name } = media
+  const isAnswer = item.role === 'assistant'
+  if (!isAnswer && type === 'image' && data !== undefined)
+    return [{ type: 'image_url', image_url: { url: dataUrl(mime ?? 'image/png', data) } }]
+  if (!isAnswer && type === 'image' && isWebUrl(reference))
+    return [{ type: 'image_url', image_url: { url: reference } }]
+  if (!isAnswer && type === 'audio' && data !== undefined) {
+    const format = mime === 'audio/mp3' || mime === 'audio/mpeg' ? 'mp3' : 'wav'
+    return [{ type: 'input_audio', input_audio: { data, format } }]
+  }
+  if (!isAnswer && (type === 'document' || type === 'file') && data !== undefined) {
+    const file = { filename: name ?? 'document.pdf', file_data: dataUrl(mime ?? 'application/pdf', data) }
+    return [{ type: 'file', file }]
+  }
+  return draft.omit(item, media).map((text) => ({ type: 'text', text }))
 }

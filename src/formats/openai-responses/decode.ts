@@ -1,11 +1,12 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { compactJson, member } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, mediaTypeOf, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
+import { arrayOf, badInput, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
+import { kindOf, readAudio, readFile } from '../openai-chat/decode.ts'
 
 export const FORMAT = 'openai-responses'
 
@@ -38,10 +39,8 @@ export const body = decoder<ItemPosition>({
   isHead: (fields) => typeOf(fields) === 'message' && (fields['role'] === 'system' || fields['role'] === 'developer'),
   readMessage: readElement,
   readHead,
-  headKeys: ['instructions'],
   readText,
   readTools,
-  toolKeys: ['tools'],
   readSettings,
 })
 
@@ -165,7 +164,7 @@ function readOutput(output: unknown, raw: () => string): Pick<Item, 'text'> & { 
 }
 
 function reasoningText(fields: Fields): string {
-  const parts = [...(arrayOf(fields['summary']) ?? []), ...(arrayOf(fields['content']) ?? [])]
+  const parts = [...listOf(fields['summary']), ...listOf(fields['content'])]
   return parts.map((part) => stringOf(recordOf(part)?.['text']) ?? '').join('\n')
 }
 
@@ -178,10 +177,6 @@ export function readPart(part: Fields, role: Role, raw: () => string): RoledCore
   return { kind: 'opaque', role, text: raw(), sealed: true }
 }
 
-function kindOf(role: Role): 'instruction' | 'assistant' | 'user' {
-  return role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
-}
-
 function readMedia(part: Fields): Media | undefined {
   switch (part['type']) {
     case 'input_image':
@@ -191,26 +186,10 @@ function readMedia(part: Fields): Media | undefined {
         reference: stringOf(part['file_id']),
         ...readUrl(stringOf(part['image_url'])),
       }
-    case 'input_audio': {
-      const audio = recordOf(part['input_audio']) ?? {}
-      const format = stringOf(audio['format'])
-      return {
-        type: 'audio',
-        mime: format === undefined ? undefined : `audio/${format}`,
-        data: stringOf(audio['data']),
-      }
-    }
-    case 'input_file': {
-      const payload = readUrl(stringOf(part['file_data']))
-      return {
-        type: mediaTypeOf(payload.mime),
-        mime: payload.mime,
-        // Without the `data:` head, file_data is the bare payload.
-        data: payload.data ?? payload.reference,
-        reference: stringOf(part['file_id']) ?? stringOf(part['file_url']),
-        name: stringOf(part['filename']),
-      }
-    }
+    case 'input_audio':
+      return readAudio(part)
+    case 'input_file':
+      return readFile(part)
     default:
       return undefined
   }

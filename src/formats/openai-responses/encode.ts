@@ -1,7 +1,7 @@
 import type { HeldHistory } from '../../core/codec.ts'
-import type { Conversation, EnvelopeChanges } from '../../core/conversation.ts'
-import type { Item } from '../../core/item.ts'
-import { recordOf, stringOf } from '../../core/values.ts'
+import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
+import type { Item, Media } from '../../core/item.ts'
+import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
@@ -15,11 +15,12 @@ import {
   toolSplices,
   type ToolWords,
   withInstruction,
+  type Written,
 } from '../kit/body.ts'
 import { type CacheMark, groupByMessage, markJson, objectJson, sealedError, writeRestored } from '../kit/editing.ts'
-import { arrayOf } from '../kit/reading.ts'
-import { body, nodeAt, type ItemPosition, positionOf, toolNameOf, typeOf } from './decode.ts'
-import { declare, write } from './write.ts'
+import { arrayOf, dataUrl } from '../kit/reading.ts'
+import { type Draft, type DraftTurn, filled, isWebUrl, openaiChoice } from '../kit/writing.ts'
+import { body, type ItemPosition, nodeAt, positionOf, toolNameOf, typeOf } from './decode.ts'
 
 export const written = encoder<ItemPosition>({
   body,
@@ -120,8 +121,6 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   if (changes.addInstruction !== undefined)
     members.set('instructions', withInstruction(member(root, 'instructions')?.value, changes.addInstruction))
   const splices = toolSplices(source, changes, members, TOOL_WORDS)
-  if (changes.forbidTools !== undefined && (member(root, 'tools')?.items?.length ?? 0) > 0)
-    members.set('tool_choice', '"none"')
   return { splices: [...splices, ...spliceMembers(root, members)] }
 }
 
@@ -179,7 +178,7 @@ function isRepeatable(value: unknown): boolean {
 export function repeatable(response: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   const { status } = response
   if (status !== 'completed' && status !== 'incomplete') return undefined
-  const output = arrayOf(response['output']) ?? []
+  const output = listOf(response['output'])
   return output.every(isRepeatable) ? output.map((item) => JSON.stringify(item)) : undefined
 }
 
@@ -203,4 +202,98 @@ function writeMessage(item: Item, mark?: CacheMark): string {
   const text = JSON.stringify(item.text)
   const content = mark === undefined ? text : `[{"type":"input_text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
+}
+
+/** A tool in the request's list. */
+export interface DeclaredTool {
+  type: 'function'
+  name: string
+  description: string
+  parameters: Record<string, unknown>
+  strict: false
+}
+
+/** Left out, `strict` means true on this wire, and a strict schema must list every property as required. */
+export function declare({ name, description, parameters }: NewTool): DeclaredTool {
+  return {
+    type: 'function',
+    name,
+    description,
+    parameters: { ...parameters },
+    strict: false,
+  }
+}
+
+/** Writes a conversation that did not come from this wire. */
+export function write(draft: Draft): Written {
+  const { settings, sampling } = draft
+  if (sampling.stop !== undefined) draft.lose(undefined, 'stop sequences')
+  const body = {
+    model: settings.model,
+    instructions: draft.head.length > 0 ? draft.head.join('\n\n') : undefined,
+    input: draft.turns.flatMap((turn) => elementsOf(draft, turn)),
+    tools: filled(draft.tools.map(declare)),
+    ...openaiChoice(draft, (name) => ({ type: 'function', name })),
+    max_output_tokens: settings.maxOutputTokens,
+    stream: settings.stream ? true : undefined,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    // The history is in the body, so nothing needs to be kept on the other side.
+    store: false,
+  }
+  return { text: JSON.stringify(body), losses: draft.losses }
+}
+
+function elementsOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
+  if (role === 'tool') return items.map((item) => resultElement(draft, item))
+  const elements: Fields[] = []
+  let parts: Fields[] = []
+  const close = (): void => {
+    if (parts.length > 0)
+      elements.push({ type: 'message', role: role === 'system' ? 'developer' : role, content: parts })
+    parts = []
+  }
+  for (const item of items) {
+    if (item.kind === 'call') {
+      close()
+      const { callId: call_id, toolName: name = 'tool' } = item
+      elements.push({ type: 'function_call', call_id, name, arguments: objectJson(item.text) })
+      continue
+    }
+    if (item.text !== '') {
+      parts.push(
+        role === 'assistant'
+          ? { type: 'output_text', text: item.text, annotations: [] }
+          : { type: 'input_text', text: item.text },
+      )
+    }
+    for (const media of item.media ?? []) parts.push(...mediaPart(draft, item, media))
+  }
+  close()
+  return elements
+}
+
+function resultElement(draft: Draft, item: Item): Fields {
+  if (item.isError === true) draft.lose(item, 'the mark that a tool failed', 'minor')
+  const media = (item.media ?? []).flatMap((part) => mediaPart(draft, item, part))
+  const words = item.text === '' ? [] : [{ type: 'input_text', text: item.text }]
+  const output = media.length > 0 ? [...words, ...media] : item.text
+  return { type: 'function_call_output', call_id: item.callId, output }
+}
+
+function mediaPart(draft: Draft, item: Item, media: Media): Fields[] {
+  const { type, mime, data, reference, name } = media
+  if (item.role !== 'assistant') {
+    if (type === 'image' && (data !== undefined || isWebUrl(reference))) {
+      const image_url = data === undefined ? reference : dataUrl(mime ?? 'image/png', data)
+      return [{ type: 'input_image', detail: 'auto', image_url }]
+    }
+    if ((type === 'document' || type === 'file') && data !== undefined) {
+      const file_data = dataUrl(mime ?? 'application/pdf', data)
+      return [{ type: 'input_file', filename: name ?? 'document.pdf', file_data }]
+    }
+    if ((type === 'document' || type === 'file') && isWebUrl(reference))
+      return [{ type: 'input_file', file_url: reference }]
+  }
+  return draft.omit(item, media).map((text) => ({ type: 'input_text', text }))
 }

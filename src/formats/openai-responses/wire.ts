@@ -3,13 +3,10 @@ import { serverSentEvents } from '../framing.ts'
 import { bodyCodec } from '../kit/body.ts'
 import { endpoint } from '../openai-chat/wire.ts'
 import type { Routes, Wire } from '../wire/wire.ts'
-import { answers } from './answer.ts'
+import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { held, written } from './encode.ts'
+import { declare, held, write, written } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
-import { steps } from './steps.ts'
-import { readResponse, stream } from './stream.ts'
-import { declare, write } from './write.ts'
 
 /** Servers of the same wire answer 400 to a member that they do not know. */
 const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|services\.ai\.azure\.com)(?:[:/]|$)/i

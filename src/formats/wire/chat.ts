@@ -54,7 +54,7 @@ export function writeChat(wire: Pick<Wire, 'id' | 'write' | 'codec'>, request: C
     sampling: {},
     losses: [],
     lose: () => {},
-    omit: () => undefined,
+    omit: () => [],
   })
   return wire.codec.placeCacheMarks?.(text) ?? text
 }

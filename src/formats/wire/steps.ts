@@ -32,6 +32,11 @@ export abstract class VisibleStream {
   protected answers = 0
   /** The answer at hand calls one of our tools, so its end may not be the end. */
   protected hidesCalls = false
+  /** Something was hidden: from there on events are written anew. */
+  protected isChanged = false
+  /** Parts of the answer at hand: number upstream → number that the client sees; undefined for calls of ours. */
+  protected readonly shown = new Map<unknown, number | undefined>()
+  #shownParts = 0
   readonly #wire: Pick<HiddenWire, 'callOf'>
   readonly #isOurs: IsOurs
   #held: StreamEvent[] = []
@@ -56,16 +61,27 @@ export abstract class VisibleStream {
     const said = this.#held.flatMap((event) => this.saidAtTheEnd(event, parseEvent(event.data)))
     this.answers++
     this.hidesCalls = false
+    this.isChanged = true
     this.#held = []
-    this.startOver()
+    this.shown.clear()
     return said
   }
 
   /** Notes whether a part of the answer calls one of our tools. */
   protected isHidden(part: Fields): boolean {
     const isHidden = this.#wire.callOf(part, this.#isOurs) !== undefined
-    if (isHidden) this.hidesCalls = true
+    this.hidesCalls ||= isHidden
+    this.isChanged ||= isHidden
     return isHidden
+  }
+
+  /** Numbers a part that begins, where it is for the client. */
+  protected begin(index: unknown, part: Fields): void {
+    this.shown.set(index, this.isHidden(part) ? undefined : this.#shownParts++)
+  }
+
+  protected get hasShown(): boolean {
+    return this.#shownParts > 0
   }
 
   /** An event that ends the answer: it waits where calls of ours stand in it. */
@@ -85,9 +101,6 @@ export abstract class VisibleStream {
   protected saidAtTheEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
     return []
   }
-
-  /** Forgets the answer at hand. */
-  protected startOver(): void {}
 }
 
 /**

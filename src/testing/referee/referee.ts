@@ -452,7 +452,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     const parsed = parseBody(request.body)
     if ('failure' in parsed) {
       const { message } = parsed.failure
-      draft.violations = [{ rule: 'valid-json', path: '', message, fix: 'Send well-formed JSON.' }]
+      draft.violations = [{ rule: 'valid-json', path: '', message }]
       return fail(draft, parsed.failure)
     }
     draft.body = parsed.body

@@ -1,7 +1,7 @@
 import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Fields } from '../../core/values.ts'
-import type { WireFormat } from '../../formats/wires.ts'
+import type { WireFormat } from '../../formats/registry.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Answer, Issuer, Script } from './brain.ts'
 import type { HiddenTokenizer, HiddenTokenizerOptions } from './tokenizer.ts'

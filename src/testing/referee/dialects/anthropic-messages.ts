@@ -1,9 +1,9 @@
 import type { StreamEvent, Violation } from '../../../core/codec.ts'
 import type { Usage } from '../../../core/usage.ts'
 import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
-import { event, stopOf as wireStopOf, usageOf as wireUsageOf } from '../../../formats/anthropic-messages/answer.ts'
+import { event, stopOf as wireStopOf, usageOf as wireUsageOf } from '../../../formats/anthropic-messages/answers.ts'
 import { nativeBetas } from '../../../formats/anthropic-messages/encode.ts'
-import { traitsOf } from '../../../formats/anthropic-messages/rule-book.ts'
+import { traitsOf } from '../../../formats/anthropic-messages/rules.ts'
 import { checkAnthropicMessages } from '../../../formats/anthropic-messages/rules.ts'
 import { readImageHeader } from '../../../formats/kit/rules.ts'
 import { type AnswerPart, type Issuer, peekSeal, stopOf } from '../brain.ts'
@@ -210,11 +210,10 @@ function withoutBeta({ body, headers }: VerifyContext): Violation[] {
   const sent = headers['anthropic-beta'] ?? ''
   return nativeBetas(body)
     .filter((beta) => !sent.includes(beta))
-    .map((beta) => ({
+    .map(() => ({
       rule: 'context-management-beta',
       path: 'context_management',
       message: 'context_management: Extra inputs are not permitted',
-      fix: `Send the header anthropic-beta: ${beta}.`,
     }))
 }
 
@@ -228,14 +227,12 @@ const invalidCompaction = (path: string): Violation => ({
   rule: 'compaction-unsealed',
   path,
   message: "The `compaction` block's `content` differs from the text its `encrypted_content` recorded.",
-  fix: 'Send the compaction block byte for byte as it was given.',
 })
 
 const invalidSignature = (path: string, type: string): Violation => ({
   rule: 'thinking-signature',
   path,
   message: `Invalid \`${type === 'thinking' ? 'signature' : 'data'}\` in \`${type}\` block`,
-  fix: 'Send the block byte for byte as it was issued, to its issuer, or drop it.',
 })
 
 /** Known from the vendor's documents only; not verified against the vendor. */
@@ -246,7 +243,6 @@ const boundElsewhere = (path: string): Violation => ({
     'Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block or set ' +
     '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block". That setting requires the value ' +
     '`thinking-binding-controls-2026-08-01` in the `anthropic-beta` header.',
-  fix: 'Remove this thinking block and all later ones, or ask for drop_block.',
 })
 
 /** The latest assistant message carries exactly the thinking it was issued with, as long as thinking is on. */
@@ -269,7 +265,6 @@ function modified({ body, memory }: VerifyContext): Violation[] {
       message:
         '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. ' +
         'These blocks must remain as they were in the original response.',
-      fix: 'Leave the latest assistant message as it came.',
     },
   ]
 }

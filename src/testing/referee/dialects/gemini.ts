@@ -1,10 +1,10 @@
 import type { StreamEvent } from '../../../core/codec.ts'
 import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
-import { stopOf as wireStopOf, usageOf } from '../../../formats/gemini/answer.ts'
+import { stopOf as wireStopOf, usageOf } from '../../../formats/gemini/answers.ts'
+import { valueAt } from '../../../formats/gemini/decode.ts'
 import {
   callOf,
   checkGemini,
-  fieldOf,
   partsOf,
   responseOf,
   signatureOf,
@@ -32,8 +32,8 @@ const TURN_FRAME = 1
 
 function readGemini(body: Fields, route: Route): RequestFacts {
   const asked = requestOf(body)
-  const config = fieldOf(asked, 'generationConfig', 'generation_config')
-  const cap = isRecord(config) ? fieldOf(config, 'maxOutputTokens', 'max_output_tokens') : undefined
+  const config = valueAt(asked, 'generationConfig')
+  const cap = isRecord(config) ? valueAt(config, 'maxOutputTokens') : undefined
   return {
     model: route.model ?? '',
     stream: route.stream === true,
@@ -45,16 +45,16 @@ function readGemini(body: Fields, route: Route): RequestFacts {
 
 /** The count endpoint also takes a whole request inside another object. */
 function requestOf(body: Fields): Fields {
-  const inner = fieldOf(body, 'generateContentRequest', 'generate_content_request')
+  const inner = valueAt(body, 'generateContentRequest')
   return isRecord(inner) ? inner : body
 }
 
 const declarationsOf = (body: Fields): readonly Fields[] =>
-  recordsIn(body.tools).flatMap((tool) => recordsIn(fieldOf(tool, 'functionDeclarations', 'function_declarations')))
+  recordsIn(body.tools).flatMap((tool) => recordsIn(valueAt(tool, 'functionDeclarations')))
 
 function segmentsOf(body: Fields): Segment[] {
   const segments: Segment[] = declarationsOf(body).map(toolSegment)
-  const system = fieldOf(body, 'systemInstruction', 'system_instruction')
+  const system = valueAt(body, 'systemInstruction')
   const systemParts = typeof system === 'string' ? [{ text: system }] : isRecord(system) ? partsOf(system) : []
   systemParts.forEach((part, index) =>
     segments.push({ path: `systemInstruction.parts[${index}]`, section: 'system', ...describePart(part) }),
@@ -82,7 +82,7 @@ function describePart(part: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens
     const text = JSON.stringify(call ?? response)
     return { key: `${call === undefined ? 'response' : 'call'} ${text} ${seal}`, text, extraTokens: CALL_FRAME }
   }
-  const inline = fieldOf(part, 'inlineData', 'inline_data')
+  const inline = valueAt(part, 'inlineData')
   if (isRecord(inline)) {
     const data = textOf(inline.data)
     return { key: `inline ${data}`, text: '', extraTokens: mediaTokens(data) }
@@ -124,7 +124,6 @@ function verifyGemini({ body, issuer }: VerifyContext): Verification {
           rule: 'signature-valid',
           path: `contents[${at}].parts[${index}]`,
           message: 'Corrupted thought signature.',
-          fix: 'Send the signature byte for byte on the part it came with, to its issuer, or leave it out.',
         },
       ]
     }),
@@ -157,9 +156,9 @@ function partsFor(context: RenderContext): Fields[] {
 }
 
 function showsThoughts(body: Fields): boolean {
-  const config = fieldOf(body, 'generationConfig', 'generation_config')
-  const thinking = isRecord(config) ? fieldOf(config, 'thinkingConfig', 'thinking_config') : undefined
-  return isRecord(thinking) && fieldOf(thinking, 'includeThoughts', 'include_thoughts') === true
+  const config = valueAt(body, 'generationConfig')
+  const thinking = isRecord(config) ? valueAt(config, 'thinkingConfig') : undefined
+  return isRecord(thinking) && valueAt(thinking, 'includeThoughts') === true
 }
 
 function eventsOf(context: RenderContext, parts: readonly Fields[], finishReason: string, tail: Fields): StreamEvent[] {

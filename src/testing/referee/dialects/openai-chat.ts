@@ -1,7 +1,7 @@
 import { type Fields, isRecord, recordsIn, textOf } from '../../../core/values.ts'
 import { SSE_DONE } from '../../../formats/framing.ts'
 import { profilesOf, readImageHeader } from '../../../formats/kit/rules.ts'
-import { usageOf } from '../../../formats/openai-chat/answer.ts'
+import { usageOf } from '../../../formats/openai-chat/answers.ts'
 import { checkOpenAiChat } from '../../../formats/openai-chat/rules.ts'
 import type {
   Dialect,

@@ -1,7 +1,7 @@
 import type { StreamEvent, Violation } from '../../../core/codec.ts'
 import { type Fields, isRecord, listOf, recordsIn, textOf } from '../../../core/values.ts'
 import { findings } from '../../../formats/kit/rules.ts'
-import { usageOf } from '../../../formats/openai-responses/answer.ts'
+import { usageOf } from '../../../formats/openai-responses/answers.ts'
 import {
   checkItemPairs,
   checkOpenAiResponses,
@@ -182,7 +182,6 @@ const unknownResponse = (id: string): Violation => ({
   rule: 'previous-response-known',
   path: 'previous_response_id',
   message: `Previous response with id '${id}' not found.`,
-  fix: 'Send the whole history without previous_response_id.',
 })
 
 function checkSeals({ body, issuer }: VerifyContext): Violation[] {
@@ -197,7 +196,6 @@ function checkSeals({ body, issuer }: VerifyContext): Violation[] {
         rule: item.type === 'compaction' ? 'compaction-unsealed' : 'reasoning-unsealed',
         path: `input[${index}]`,
         message: `The encrypted content for item ${textOf(item.id)} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
-        fix: 'Send sealed items unchanged and to their issuer only, or drop them with what depends on them.',
       },
     ]
   })
@@ -216,7 +214,6 @@ function checkReasoning({ body, memory }: VerifyContext): Violation[] {
         rule: 'call-has-reasoning',
         path: `input[${index}]`,
         message: `Item '${id}' of type '${textOf(item.type)}' was provided without its required 'reasoning' item: '${needed}'.`,
-        fix: 'Keep reasoning and the item behind it together, or drop both.',
       },
     ]
   })
@@ -234,7 +231,6 @@ function checkRepeats({ body, memory }: VerifyContext): Violation[] {
         rule: 'unique-item-ids',
         path: `input[${index}].id`,
         message,
-        fix: 'Send only new items behind previous_response_id.',
       },
     ]
   })
