@@ -37,7 +37,6 @@ export {
   type Ledger,
   type LedgerOptions,
   type LedgerTotals,
-  type ManagedCall,
   type TurnUsage,
   unmanagedCost,
 } from './ledger/ledger.ts'
