@@ -266,7 +266,7 @@ export type ReportPart = { readonly title: string } & (
   | { readonly kind: 'bars'; readonly rows: readonly ReportBar[] }
   | ReportTable
   | { readonly kind: 'texts'; readonly texts: readonly ReportText[] }
-  | { readonly kind: 'problems'; readonly problems: readonly string[] }
+  | { readonly kind: 'lines'; readonly lines: readonly ReportLine[] }
 )
 
 /** Tokens of each call's prompt. */
@@ -295,6 +295,11 @@ export interface ReportTable {
   readonly heads: readonly string[]
   readonly rows: readonly (readonly (string | number)[])[]
   readonly note?: string
+}
+
+export interface ReportLine {
+  readonly text: string
+  readonly state?: 'good' | 'bad'
 }
 
 export interface ReportText {

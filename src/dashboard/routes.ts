@@ -40,12 +40,6 @@ export interface Actions {
   forget?(id: string): Promise<boolean>
   /** Starts the demo session in the background. */
   demo?(): Promise<void>
-  compare?(request: CompareRequest): Promise<unknown>
-}
-
-export interface CompareRequest {
-  readonly session: string
-  readonly sides: readonly { readonly policy: string; readonly window: number }[]
 }
 
 /** What was asked, as JSON members; from the query of a GET or the body of a POST. */
@@ -246,17 +240,6 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     async answer(deps) {
       await action(deps, 'demo', 'The demo session needs a running proxy.')()
       return { started: true }
-    },
-  },
-  compare: {
-    method: 'POST',
-    async answer(deps, asked) {
-      const compare = action(deps, 'compare', 'Only recorded files can be compared: plimsoll dashboard session.jsonl')
-      const sides = (Array.isArray(asked['sides']) ? (asked['sides'] as Asked[]) : []).slice(0, 2).map((side) => ({
-        policy: textIn(side, 'policy'),
-        window: numberIn(side, 'window', 0),
-      }))
-      return compare({ session: textIn(asked, 'session'), sides })
     },
   },
 }

@@ -317,7 +317,6 @@ describe('the dashboard', () => {
       'spending',
       'meter',
       'policy',
-      'compare',
     ]
     for (const place of places) {
       await page.goto(`${running.pageUrl}#/${place}`)

@@ -59,11 +59,11 @@ function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
           {text !== '' && <Text text={text} />}
         </details>
       ))
-    case 'problems':
+    case 'lines':
       return (
-        <ul class="bad">
-          {part.problems.map((problem) => (
-            <li>{problem}</li>
+        <ul>
+          {part.lines.map(({ text, state }) => (
+            <li class={state}>{text}</li>
           ))}
         </ul>
       )
