@@ -93,7 +93,6 @@ const Top = ({ children }: { children: ComponentChildren }) => (
         Plimsoll
       </a>
       {children}
-      <SchemeButton />
     </header>
   </>
 )
@@ -133,44 +132,6 @@ function Login() {
         <button disabled={token === ''}>Open</button>
       </form>
     </main>
-  )
-}
-
-const KEY = 'plimsoll-scheme'
-const SCHEMES = ['system', 'light', 'dark'] as const
-type Scheme = (typeof SCHEMES)[number]
-
-function stored(): Scheme {
-  try {
-    return SCHEMES.find((one) => one === localStorage.getItem(KEY)) ?? 'system'
-  } catch {
-    // A frame or a mail program that shows a report may keep nothing.
-    return 'system'
-  }
-}
-
-/** System, light, dark. */
-function SchemeButton() {
-  const [scheme, setScheme] = useState<Scheme>(stored)
-  useEffect(() => {
-    document.documentElement.dataset['scheme'] = scheme
-    try {
-      localStorage.setItem(KEY, scheme)
-    } catch {
-      // It holds until the page is closed.
-    }
-    dispatchEvent(new Event('resize'))
-  }, [scheme])
-  const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length]!
-  return (
-    <button
-      class="scheme"
-      title={`Colours: ${scheme}. Press for ${next}.`}
-      aria-label={`Colours: ${scheme}. Change to ${next}.`}
-      onClick={() => setScheme(next)}
-    >
-      {scheme === 'dark' ? '☾' : scheme === 'light' ? '☀' : '◐'}
-    </button>
   )
 }
 

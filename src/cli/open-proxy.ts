@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openEvents, openStore, withoutPassword } from '../drivers/open-store.ts'
-import { openDashboard } from '../dashboard/open-dashboard.ts'
+import { openDashboard, type DashboardOptions } from '../dashboard/open-dashboard.ts'
 import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
 import { runDemoSession } from './demo.ts'
@@ -18,10 +18,9 @@ import {
 import type { ProxyConfig } from '../settings/apply.ts'
 import { knownModels } from './catalogue.ts'
 import { collectSooner } from './heap-growth.ts'
-import { createControl } from '../gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../gateway/operate/control.ts'
-import { createMetrics } from '../gateway/operate/metrics.ts'
-import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
+import { createControl, createEventHub, type EventHub } from '../gateway/operate/control.ts'
+import { createMetrics, type Metrics } from '../gateway/operate/metrics.ts'
+import { startProxy, type Proxy, type ProxyLine, type ProxyOptions } from '../gateway/proxy.ts'
 import { type Upstreams, GATEWAY, LIBRARY, PROXY, SETTINGS, those, type OptionsOf } from '../settings/settings.ts'
 
 export interface OpenProxy {
@@ -71,19 +70,13 @@ export async function openProxy(
     hub.take(event)
     metrics.take(event)
   }
-  const bus = openEvents(settings.store ?? defaultStore(), {
-    onTrouble: nowAndThen((error) =>
-      count({
-        type: 'degraded',
-        what: 'events of other proxies',
-        cause: error instanceof Error ? error.message : String(error),
-        at: Date.now(),
-        tenant: '',
-        session: '',
-      }),
-    ),
-  })
   const storeUrl = settings.store ?? defaultStore()
+  const bus = openEvents(storeUrl, {
+    onTrouble: nowAndThen((error) => {
+      const cause = error instanceof Error ? error.message : String(error)
+      count({ type: 'degraded', what: 'events of other proxies', cause, at: Date.now(), tenant: '', session: '' })
+    }),
+  })
   const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
   // Opened in earnest with the store's own secret; what is wrong with the address is said before anybody is served.
   await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
@@ -106,52 +99,30 @@ export async function openProxy(
     hub.take(event)
     plimsoll.ledger.take(event)
   })
-  const { operatorToken } = settings
-  const pageToken = randomBytes(12).toString('base64url')
-  const proxy = await startProxy(plimsoll.gateway, {
-    ...those(PROXY, settings),
-    upstreams: settings.upstreams,
-    control: createControl({
-      hub,
-      ledger: plimsoll.ledger,
-      metrics,
-      isReady: () => plimsoll.isReady(),
-      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
-      storedTenants: () => tenantsWithSessions(sessions),
-      pageToken,
-      operatorToken,
-    }),
-    dashboard: openDashboard({
+  const served = await serveWithPage(
+    { hub, metrics },
+    {
       plimsoll,
       sessions,
       catalogue,
       source: 'proxy',
       storeName: withoutPassword(storeUrl),
-      connect: () => page.connect?.(proxy.url) ?? [],
+      connect: () => page.connect?.(served.proxy.url) ?? [],
       policy: async () => page.settings?.() ?? [],
-      actions: {
-        async demo() {
-          void runDemoSession(plimsoll.gateway).catch((error: Error) =>
-            count({
-              type: 'warning',
-              topic: 'demo',
-              message: error.message,
-              at: Date.now(),
-              tenant: '',
-              session: '',
-            }),
-          )
-        },
+      async demo() {
+        void runDemoSession(plimsoll.gateway).catch(({ message }: Error) =>
+          count({ type: 'warning', topic: 'demo', message, at: Date.now(), tenant: '', session: '' }),
+        )
       },
-    }),
-    sidecar: plimsoll.sidecar,
-    onRequest,
-  })
+    },
+    { ...those(PROXY, settings), upstreams: settings.upstreams, sidecar: plimsoll.sidecar, onRequest },
+  )
+  const { proxy, pageUrl } = served
   return {
     proxy,
     plimsoll,
     hub,
-    pageUrl: `${proxy.url}/t/${pageToken}/`,
+    pageUrl,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
@@ -167,6 +138,32 @@ export async function openProxy(
       if (failures.length > 0) throw failures[0]
     },
   }
+}
+
+/** An engine behind a socket, with the page, metrics, events and control routes beside the requests of agents. */
+export async function serveWithPage(
+  { hub, metrics = createMetrics() }: { readonly hub: EventHub; readonly metrics?: Metrics },
+  page: DashboardOptions,
+  options: ProxyOptions,
+): Promise<{ readonly proxy: Proxy; readonly pageUrl: string }> {
+  const { plimsoll, sessions } = page
+  const { gateway, ledger } = plimsoll
+  const pageToken = randomBytes(12).toString('base64url')
+  const proxy = await startProxy(gateway, {
+    ...options,
+    control: createControl({
+      hub,
+      ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
+      storedTenants: () => tenantsWithSessions(sessions),
+      pageToken,
+      operatorToken: options.operatorToken,
+    }),
+    dashboard: openDashboard(page),
+  })
+  return { proxy, pageUrl: `${proxy.url}/t/${pageToken}/` }
 }
 
 const TELL_EVERY_MS = 60_000

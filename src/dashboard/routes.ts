@@ -31,15 +31,10 @@ export interface RouteDeps {
   readonly learned: () => Promise<readonly LearnedRow[]>
   /** Whether the client was kept out of steps of this agent. */
   readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
-  readonly actions: Actions
-}
-
-/** What the page can do beside looking and working on sessions. */
-export interface Actions {
   /** Forgets what was learned about an endpoint. */
-  forget?(id: string): Promise<boolean>
-  /** Starts the demo session in the background. */
-  demo?(): Promise<void>
+  readonly forget: (id: string) => Promise<boolean>
+  /** Starts the demo session in the background; a page without a proxy has none. */
+  readonly demo?: () => Promise<void>
 }
 
 /** What was asked, as JSON members; from the query of a GET or the body of a POST. */
@@ -232,26 +227,17 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const found = (await deps.learned()).find((row) => row.id === id)
       if (found === undefined || !audience.sees(found.tenant))
         throw new PlimsollError('not-found', 'Nothing of that name was learned.')
-      return { forgotten: await action(deps, 'forget', 'Nothing can be forgotten from here.')(id) }
+      return { forgotten: await deps.forget(id) }
     },
   },
   demo: {
     method: 'POST',
-    async answer(deps) {
-      await action(deps, 'demo', 'The demo session needs a running proxy.')()
+    async answer({ demo }) {
+      if (demo === undefined) throw new PlimsollError('unsupported', 'The demo session needs a running proxy.')
+      await demo()
       return { started: true }
     },
   },
-}
-
-function action<Name extends keyof Actions>(
-  { actions }: RouteDeps,
-  name: Name,
-  missing: string,
-): NonNullable<Actions[Name]> {
-  const found = actions[name]
-  if (found === undefined) throw new PlimsollError('unsupported', missing)
-  return found
 }
 
 const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknown'

@@ -320,7 +320,7 @@ describe('the dashboard', () => {
     ]
     for (const place of places) {
       await page.goto(`${running.pageUrl}#/${place}`)
-      await page.locator('.card, .virtual, .figures').first().waitFor()
+      await page.locator('.card, .rows, .figures').first().waitFor()
       expect(await axe(page), place).toEqual([])
       expect(await isTooWide(page), `${place} is too wide`).toBe(false)
       await keep(page, `${width}-${place.replace(/\?.*tab=/, '-').replace(/\?.*/, '')}`)

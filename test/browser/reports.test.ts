@@ -81,6 +81,11 @@ it.each([
   for (const width of [375, 420, 1_200]) {
     const { page, trouble } = await open(report, width)
     try {
+      // Charts are drawn when they come into view.
+      for (const chart of await page.locator('.chart').all()) {
+        await chart.scrollIntoViewIfNeeded()
+        await chart.locator('canvas').waitFor()
+      }
       const root = await page.evaluate(() => ({
         scroll: document.documentElement.scrollWidth,
         client: document.documentElement.clientWidth,

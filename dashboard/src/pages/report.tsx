@@ -4,30 +4,24 @@ import { Card, Figure, Table, Text } from '../parts/basics.tsx'
 import { Chart, type Line } from '../parts/chart.tsx'
 import { Composition } from './session/load.tsx'
 
-/** Charts of more sessions than these are drawn when they come into view: each takes a megabyte. */
-const DRAWN_AT_ONCE = 12
-
 /** What `inspect --html` and `replay --html` found. */
-export function ReportSections({ of: { sections } }: { of: Report }) {
-  const isLazy = sections.length > DRAWN_AT_ONCE
-  return (
-    <>
-      {sections.map(({ title, about, figures, said, parts }) => (
-        <section class="report">
-          <h2>{title}</h2>
-          <p class="dim">{about}</p>
-          {figures !== undefined && <Figures of={figures} />}
-          {said !== undefined && <p>{said}</p>}
-          {parts.map((part) => (
-            <Card title={part.title}>
-              <Part of={part} isLazy={isLazy} />
-            </Card>
-          ))}
-        </section>
-      ))}
-    </>
-  )
-}
+export const ReportSections = ({ of: { sections } }: { of: Report }) => (
+  <>
+    {sections.map(({ title, about, figures, said, parts }) => (
+      <section class="report">
+        <h2>{title}</h2>
+        <p class="dim">{about}</p>
+        {figures !== undefined && <Figures of={figures} />}
+        {said !== undefined && <p>{said}</p>}
+        {parts.map((part) => (
+          <Card title={part.title}>
+            <Part of={part} />
+          </Card>
+        ))}
+      </section>
+    ))}
+  </>
+)
 
 const Figures = ({ of: figures }: { of: readonly ReportFigure[] }) => (
   <dl class="figures">
@@ -37,14 +31,12 @@ const Figures = ({ of: figures }: { of: readonly ReportFigure[] }) => (
   </dl>
 )
 
-function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
+function Part({ of: part }: { of: ReportPart }) {
   switch (part.kind) {
     case 'load':
-      return <LoadChart of={part} isLazy={isLazy} />
+      return <LoadChart of={part} />
     case 'composition':
-      return (
-        <Composition x={(part.parts[0]?.tops ?? []).map((_, call) => call + 1)} parts={part.parts} isLazy={isLazy} />
-      )
+      return <Composition x={(part.parts[0]?.tops ?? []).map((_, call) => call + 1)} parts={part.parts} />
     case 'figures':
       return <Figures of={part.figures} />
     case 'bars':
@@ -72,13 +64,7 @@ function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
 
 type Of<Kind extends ReportPart['kind']> = Extract<ReportPart, { kind: Kind }>
 
-function LoadChart({
-  of: { sent, whole, line, thresholds, marks, label },
-  isLazy,
-}: {
-  of: Of<'load'>
-  isLazy: boolean
-}) {
+function LoadChart({ of: { sent, whole, line, thresholds, marks, label } }: { of: Of<'load'> }) {
   const lines: Line[] = [{ name: 'sent', values: sent, colour: '--sent', isFilled: true }]
   if (whole !== undefined)
     lines.unshift({ name: 'without compaction', values: whole, colour: '--original', isDashed: true })
@@ -103,7 +89,6 @@ function LoadChart({
         lines={lines}
         marks={marks.map((at) => ({ at, colour: '--mark' }))}
         label={label}
-        isLazy={isLazy}
       />
       <p class="dim">{marks.length > 0 && 'Vertical lines are compactions. '}Click a name to hide its line.</p>
     </>

@@ -32,23 +32,19 @@ export function Chart({
   marks = [],
   label,
   height = 260,
-  isLazy = false,
 }: {
   x: readonly number[]
   lines: readonly Line[]
   marks?: readonly Mark[]
   label: string
   height?: number
-  /** Drawn when it comes near the view. */
-  isLazy?: boolean
 }) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const drawn = useRef<readonly Mark[]>(marks)
   drawn.current = marks
   const shape = lines.map(({ name }) => name).join('\n')
-  const scheme = useScheme()
-  const isNear = useNear(box, isLazy)
+  const isNear = useNear(box)
   useEffect(() => {
     const element = box.current
     if (element === null || !isNear) return undefined
@@ -107,36 +103,22 @@ export function Chart({
       watch.disconnect()
       chart.destroy()
     }
-  }, [shape, scheme, height, isNear])
+  }, [shape, height, isNear])
   useEffect(() => {
     plot.current?.setData([[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData)
   }, [x, lines, marks])
   return <div class="chart" ref={box} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
 }
 
-const schemeNow = (): string => document.documentElement.dataset['scheme'] ?? ''
-
-/** The button that changes the colours tells it by a resize. */
-function useScheme(): string {
-  const [scheme, setScheme] = useState(schemeNow)
+/** Whether the element has been near the view: a chart takes a megabyte, and a report may have hundreds. */
+function useNear(box: RefObject<HTMLElement | null>): boolean {
+  const [isNear, setNear] = useState(false)
   useEffect(() => {
-    const look = (): void => setScheme(schemeNow())
-    addEventListener('resize', look)
-    return () => removeEventListener('resize', look)
-  }, [])
-  return scheme
-}
-
-/** Whether the element has been near the view; what is not lazy always is. */
-function useNear(box: RefObject<HTMLElement | null>, isLazy: boolean): boolean {
-  const [isNear, setNear] = useState(!isLazy)
-  useEffect(() => {
-    if (!isLazy || box.current === null) return undefined
     const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && setNear(true), {
       rootMargin: '600px',
     })
-    watch.observe(box.current)
+    watch.observe(box.current!)
     return () => watch.disconnect()
-  }, [isLazy])
+  }, [])
   return isNear
 }

@@ -6,12 +6,10 @@ import { openEvents, withoutPassword } from '../../drivers/open-store.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { createMeter } from '../../meter/index.ts'
-import { type DashboardOptions, openDashboard } from '../../dashboard/open-dashboard.ts'
+import type { DashboardOptions } from '../../dashboard/open-dashboard.ts'
 import { playRecording } from '../../lab/replay/play.ts'
-import { serveDashboard } from '../../dashboard/dashboard.ts'
-import { createControl } from '../../gateway/operate/control.ts'
+import { serveWithPage } from '../open-proxy.ts'
 import { createEventHub, type EventHub } from '../../gateway/operate/control.ts'
-import { createMetrics } from '../../gateway/operate/metrics.ts'
 import { knownModels } from '../catalogue.ts'
 import { policySettings } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
@@ -133,22 +131,16 @@ const uniqueName = (name: string, taken: ReadonlySet<string>): string =>
   taken.has(name) ? uniqueName(`${name}'`, taken) : name
 
 async function serve(hub: EventHub, { port, json }: DashboardFlags, options: DashboardOptions): Promise<void> {
-  const control = createControl({
-    hub,
-    ledger: options.plimsoll.ledger,
-    metrics: createMetrics(),
-    isReady: () => options.plimsoll.isReady(),
-    tenantOf: async () => 'local',
-  })
-  const served = await serveDashboard({ port, dashboard: openDashboard(options), control })
+  // On loopback only: who may open the store's file may look at it.
+  const { proxy, pageUrl } = await serveWithPage({ hub }, options, { port, host: '127.0.0.1', upstreams: {} })
   process.stdout.write(
     json === true
-      ? `${JSON.stringify({ listening: served.url })}\n`
-      : `Listening on ${served.url}\nOpen this address in a browser; Ctrl-C stops the server.\n`,
+      ? `${JSON.stringify({ listening: pageUrl })}\n`
+      : `Listening on ${pageUrl}\nOpen this address in a browser; Ctrl-C stops the server.\n`,
   )
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
-  await served.close()
+  await proxy.close()
 }

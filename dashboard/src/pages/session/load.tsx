@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { PageCall, PageCompaction, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { type StackedPart, stackedParts } from '../../../../src/dashboard/stacked-parts.ts'
 import { clock, dollars, short, tokens } from '../../format.ts'
-import { Card, Table } from '../../parts/basics.tsx'
+import { AgentChoice, Card, Table } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'
 
 /** The prompts over the calls, against the limit and the thresholds. */
@@ -43,7 +43,7 @@ export function Load({ page }: { page: SessionPage }) {
     <>
       <Card
         title="Tokens per call"
-        actions={page.agents.length > 1 && <AgentChoice page={page} value={agent} set={setAgent} />}
+        actions={<AgentChoice agents={page.agents} all="all agents" value={agent} set={setAgent} />}
       >
         <Chart x={x} lines={lines} marks={marks} label={describe(shown, page.compactionList)} />
         <p class="dim">Vertical lines are compactions; red ones were forced. Click a name to hide its line.</p>
@@ -61,31 +61,14 @@ export function Load({ page }: { page: SessionPage }) {
   )
 }
 
-function AgentChoice({ page, value, set }: { page: SessionPage; value: string; set: (agent: string) => void }) {
-  return (
-    <select aria-label="Agent" value={value} onChange={(event) => set(event.currentTarget.value)}>
-      <option value="">all agents</option>
-      {page.agents.map((name) => (
-        <option value={name}>{name}</option>
-      ))}
-    </select>
-  )
-}
-
 function describe(calls: readonly PageCall[], compactions: readonly PageCompaction[]): string {
   const peak = Math.max(0, ...calls.map(({ prompt }) => prompt))
   const whole = Math.max(0, ...calls.map(({ original }) => original))
   return `${calls.length} calls. Largest prompt ${tokens(peak)} tokens; without compaction it would have been ${tokens(whole)}. ${compactions.length} compactions.`
 }
 
-interface CompositionProps {
-  x: readonly number[]
-  parts: readonly StackedPart[]
-  isLazy?: boolean
-}
-
 /** What the prompts are made of, stacked. The largest parts have a name of their own. */
-export function Composition({ x, parts, isLazy }: CompositionProps) {
+export function Composition({ x, parts }: { x: readonly number[]; parts: readonly StackedPart[] }) {
   const lines = parts.map(({ name, tops }, index): Line => {
     return { name, values: tops, colour: partColour(index), isLayer: true }
   })
@@ -97,7 +80,6 @@ export function Composition({ x, parts, isLazy }: CompositionProps) {
         lines={lines.toReversed()}
         label={`Parts of the prompts, with their tokens in the last call: ${label}`}
         height={220}
-        isLazy={isLazy}
       />
       <ul class="parts">
         {parts.map(({ name, last }, index) => (
