@@ -26,7 +26,7 @@ export async function listSessions(stores: Stores, tenant?: string): Promise<rea
   for (const name of await tenantsOf(stores, tenant)) {
     let after: string | undefined
     for (;;) {
-      const page = await stores.sessions.list(name, { limit: 500, ...(after !== undefined && { after }) })
+      const page = await stores.sessions.list(name, { limit: 500, after })
       found.push(...page.map((info) => ({ ...info, tenant: name })))
       after = page.at(-1)?.session
       if (page.length < 500) break

@@ -120,8 +120,8 @@ export function createChat(setup: ChatSetup): Chat {
       policy: policyOf(policy),
       catalogue,
       redact,
-      ...(summarizer !== undefined && { summarizer }),
-      ...(budgets.length > 0 && { budgets }),
+      summarizer,
+      budgets,
       onEvent: view.onEvent,
     })
     return plimsoll.session({ id: journal.id, tenant: TENANT })
@@ -143,8 +143,8 @@ export function createChat(setup: ChatSetup): Chat {
       model,
       endpoint,
       refusesOverflow: isVendor(endpoint),
-      ...(window !== undefined && { window }),
-      ...(lesson !== undefined && { learned: lesson }),
+      window,
+      learned: lesson,
     }
     return refusedAt === undefined ? asked : within(asked, refusedAt)
   }
@@ -187,7 +187,7 @@ export function createChat(setup: ChatSetup): Chat {
           onRetry: (reason, waitMs) => view.onNotice(`${reason}; trying again in ${Math.round(waitMs / 1000)} s`),
         })
         const { usage } = answered.response
-        await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
+        await session.record({ turn: turn.id, usage })
         return answered
       } catch (error) {
         await session.record({ turn: turn.id, refused: true })
@@ -196,7 +196,7 @@ export function createChat(setup: ChatSetup): Chat {
         const { kind, limit, input } = error.refusal
         if (attempt > 1 || (kind !== 'overflow' && kind !== 'body-size')) throw tooLarge(error)
         const lesson = lessonOf(
-          { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
+          { kind, limit, input },
           { tokens: turn.load.count.high, outputReserve: turn.limit.outputReserve, bytes: turn.load.bytes },
         )
         if (lesson.retry === undefined) throw tooLarge(error)
@@ -279,7 +279,7 @@ function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<En
           name: item.toolName ?? 'unknown',
           input: inputOf(item.text),
         }))
-  return { type: 'assistant', text, calls, ...(raw !== undefined && !stopped && { raw: { wire, value: raw } }) }
+  return { type: 'assistant', text, calls, raw: raw === undefined || stopped ? undefined : { wire, value: raw } }
 }
 
 function inputOf(text: string): Fields {

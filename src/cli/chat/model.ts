@@ -125,7 +125,7 @@ async function readStream(
     stopped = true
   }
   if (reducer.error !== undefined) throw refused(response.status, JSON.stringify(reducer.error), provider)
-  return { response: reducer.response(), stopped, ...(keeper !== undefined && { raw: keeper.value() }) }
+  return { response: reducer.response(), stopped, raw: keeper?.value() }
 }
 
 const cutOff = (cause: unknown): PlimsollError =>
@@ -144,7 +144,7 @@ function refused(status: number, body: string, provider: Provider): PlimsollErro
         ? `Check the model (${provider.model}) and the address (${provider.baseUrl}).`
         : undefined
   return new PlimsollError('upstream', `${provider.name} answers ${status}: ${said}`, {
-    ...(advice !== undefined && { advice }),
+    advice,
     fields: { status },
   })
 }
@@ -223,7 +223,7 @@ export function openProvider(wish: ProviderWish & { readonly provider: string },
     baseUrl: trimmed(endpoint.base?.(env, baseUrl) ?? baseUrl ?? base ?? endpoint.url + endpoint.sdkPath),
     headers: endpoint.headers(env[variable ?? ''], variable),
     model,
-    ...(endpoint.window !== undefined && { window: endpoint.window(env) }),
+    window: endpoint.window?.(env),
   }
 }
 
@@ -244,7 +244,7 @@ export function startDemoModel(window: number, watched: boolean): Promise<Runnin
     window,
     script: demoAnswer,
     cache: { minimumTokens: 1 },
-    ...(watched && { pace: () => pause(PACE_MS) }),
+    pace: watched ? () => pause(PACE_MS) : undefined,
   })
 }
 

@@ -36,12 +36,12 @@ export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
     policyOf: (name) => policyOf(configOf(name)),
     instructions: file.instructions ?? {},
     policyNames: [...policies.keys(), ...Object.keys(file.policies ?? {})],
-    ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
-    ...(options.models !== undefined && { models: options.models }),
+    summarizer: options.summarizer,
+    models: options.models,
     redact: flags.redact ?? options.redact ?? false,
-    ...(options.budgets !== undefined && { budgets: options.budgets }),
-    ...(window !== undefined && { window }),
-    ...(store !== undefined && { store }),
-    ...(artifacts !== undefined && { artifacts }),
+    budgets: options.budgets,
+    window,
+    store,
+    artifacts,
   }
 }

@@ -362,7 +362,7 @@ const PAGE = 500
 async function isOf(stores: Stores, tenant: string, session: string, handle: Handle): Promise<boolean> {
   let after: Handle | undefined
   for (;;) {
-    const page = await stores.artifacts.list(tenant, { session, limit: PAGE, ...(after !== undefined && { after }) })
+    const page = await stores.artifacts.list(tenant, { session, limit: PAGE, after })
     if (page.some((one) => one.handle === handle)) return true
     after = page.at(-1)?.handle
     if (page.length < PAGE) return false

@@ -106,11 +106,7 @@ async function converse(
   const chatsFolder = join(home, 'chats')
   const sessionId = flags.session ?? (flags.continue === true ? newestChat(chatsFolder, cwd) : undefined)
   const baseUrl = flags.baseUrl ?? demo?.url
-  const wish = {
-    provider: name,
-    ...(flags.model !== undefined && { model: flags.model }),
-    ...(baseUrl !== undefined && { baseUrl }),
-  }
+  const wish = { provider: name, model: flags.model, baseUrl }
   const provider = openProvider(wish, process.env)
   const window = settings.window ?? (demo === undefined ? undefined : DEMO_WINDOW)
   const console = openConsole({ historyFile: join(home, 'chat-history'), complete: completeSlash })
@@ -148,9 +144,9 @@ async function converse(
     provider,
     policy: settings.policy,
     settings,
-    ...(window !== undefined && { window }),
-    ...(flags.budget !== undefined && { budgetUsd: flags.budget }),
-    ...(sessionId !== undefined && { sessionId }),
+    window,
+    budgetUsd: flags.budget,
+    sessionId,
   })
   try {
     if (flags.prompt !== undefined) await oneTurn(chat, console, view.endText, flags.prompt, quiet)

@@ -43,7 +43,7 @@ const update = (): Command =>
     'plimsoll models update',
   ).action(async (_flags: UpdateFlags, command: Command) => {
     const { source, url, json } = command.optsWithGlobals<UpdateFlags & { readonly json?: boolean }>()
-    const found = await fetchCatalogue({ source, ...(url !== undefined && { url }) })
+    const found = await fetchCatalogue({ source, url })
     const file = storeCatalogue(found, new Date().toISOString().slice(0, 10))
     print(json, { models: found.models, url: found.url, file }, () => {
       return `${grouped(found.models)} models from ${found.url}, stored in ${file}.`

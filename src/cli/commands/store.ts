@@ -112,10 +112,10 @@ const exporting = (): Command =>
   ).action((flags: ExportFlags) =>
     withStores(flags, async ({ sessions, artifacts }) => {
       const lines = exportStore(sessions, {
-        ...(flags.tenant !== undefined && { tenant: flags.tenant }),
-        ...(flags.session !== undefined && { session: flags.session }),
-        ...(flags.artifactBytes && { artifacts }),
-        ...(flags.withSecret === true && { withSecret: true }),
+        tenant: flags.tenant,
+        session: flags.session,
+        artifacts: flags.artifactBytes ? artifacts : undefined,
+        withSecret: flags.withSecret,
       })
       await writeLines(lines, flags.out)
     }),
@@ -190,7 +190,7 @@ const prune = (): Command =>
         before: Date.now() - flags.olderThan,
         artifacts,
         rule: { keep: flags.keepArtifacts ?? 0, maxAgeMs: flags.olderThan },
-        ...(flags.tenant !== undefined && { tenant: flags.tenant }),
+        tenant: flags.tenant,
       })
       print(
         flags.json,
