@@ -64,19 +64,15 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     method: 'POST',
     async answer({ sessions, plimsoll }, { sessions: wanted }, audience) {
       const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
-      const found: RowFigures[] = []
+      const figures: RowFigures[] = []
       for (const each of list) {
         const [tenant, session] = [tenantIn(each, audience), textIn(each, 'session')]
-        const figures = await sessions.figures(tenant, session).catch(() => undefined)
-        if (figures === undefined) continue
+        const found = await sessions.summary(tenant, session).catch(() => undefined)
+        if (found === undefined) continue
         const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
-        found.push({
-          ...figures,
-          verdict,
-          recovered,
-        })
+        figures.push({ ...found.figures, verdict, recovered })
       }
-      return { figures: found }
+      return { figures }
     },
   },
   session: {
@@ -248,8 +244,8 @@ const seen = async (sessions: StoredSessions, audience: Audience, query = ''): P
 async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
   const spending = new Spending()
   for (const { tenant, session } of rows) {
-    const found = await sessions.spending(tenant, session).catch(() => undefined)
-    if (found !== undefined) spending.join(found)
+    const found = await sessions.summary(tenant, session).catch(() => undefined)
+    if (found !== undefined) spending.join(found.spending)
   }
   return spending
 }

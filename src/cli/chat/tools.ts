@@ -3,14 +3,6 @@ import { basename, dirname, join, relative, resolve, isAbsolute } from 'node:pat
 import { spawn } from 'node:child_process'
 import type { ToolDeclared } from '../../formats/wire/chat.ts'
 import { lineMatcher } from '../../engine/readers/line-matcher.ts'
-import type { Handle } from '../../core/handles.ts'
-import { compactCall, readerTools as declaredReaders } from '../../engine/readers/reader-tools.ts'
-import { artifactReaders } from '../../engine/readers/artifact-readers.ts'
-import { readerProvenance } from '../../engine/readers/reader.ts'
-import { callReader, READER_TOOLS } from '../../engine/readers/tools.ts'
-import { quickjsSandbox } from '../../drivers/sandbox/quickjs.ts'
-import { sqljsEngine } from '../../drivers/sandbox/sqljs.ts'
-import type { Stores } from '../stores.ts'
 import type { RunTool } from './chat.ts'
 
 /** What a tool may do without being asked about. */
@@ -291,113 +283,14 @@ const runShellTool: Tool = {
   },
 }
 
-/**
- * A tool that was never declared, taken for a program of that name. Models trained on other agents call `nmap` or `git` as if
- * they were tools. Arguments go as an array, never through a shell, so that no argument can become a command.
- */
-const routedTool = (name: string): Tool => ({
-  name,
-  description: '',
-  parameters: {},
-  risk: async () => 'shell',
-  describe: (input) => [name, ...argumentsOf(input)].join(' '),
-  run: (input, context) =>
-    runProcess(name, argumentsOf(input), { ...context, timeoutMs: 1000 * DEFAULT_TIMEOUT_SECONDS }),
-})
-
-/** `{ args: [...] }` as it stands; other fields as `--name value`, single letters as `-x value`. */
-function argumentsOf(input: Fields): readonly string[] {
-  return Object.entries(input).flatMap(([key, value]): string[] => {
-    if (key === 'args' || key === 'arguments')
-      return Array.isArray(value) ? value.map(outputText) : outputText(value).split(/\s+/)
-    const flag = key.length === 1 ? `-${key}` : `--${key.replaceAll('_', '-')}`
-    if (value === true) return [flag]
-    if (value === false || value === null || value === undefined) return []
-    return [flag, outputText(value)]
-  })
-}
-
-const outputText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
-/** The tools that give back what was taken out. They answer from the store and are not asked about. */
-interface ReaderTools {
-  readonly declared: readonly ToolDeclared[]
-  /** Undefined when the name is none of ours. */
-  call(name: string, input: Fields): Promise<string> | undefined
-  close(): Promise<void>
-}
-
-const MOST_HITS = 20
-
-export function readerTools(stores: Stores, tenant: string, session: () => string): ReaderTools {
-  const sql = sqljsEngine()
-  const sandbox = quickjsSandbox()
-  const readers = artifactReaders({
-    store: stores.artifacts,
-    tenant,
-    provenance: readerProvenance(stores.secret),
-    sql,
-    sandbox,
-  })
-  // Extraction asks a model of its own, which a chat has not.
-  const names = READER_TOOLS.map(({ name }) => name).filter((name) => name !== 'artifact_extract')
-  return {
-    declared: declaredReaders(names),
-    call(called, given) {
-      // What this conversation put away, and nothing of the others in the store.
-      const own = readers.within({ mayOpen: (handle) => isOf(stores, tenant, session(), handle) })
-      const { name, input } = compactCall({ name: called, input: given })
-      if (name === 'recall') return recalled(stores, tenant, session(), given)
-      return callReader(own, name, input)?.then(({ text }) => text)
-    },
-    async close() {
-      await sql.close()
-      await sandbox.close()
-    },
-  }
-}
-
-const PAGE = 500
-
-async function isOf(stores: Stores, tenant: string, session: string, handle: Handle): Promise<boolean> {
-  let after: Handle | undefined
-  for (;;) {
-    const page = await stores.artifacts.list(tenant, { session, limit: PAGE, after })
-    if (page.some((one) => one.handle === handle)) return true
-    after = page.at(-1)?.handle
-    if (page.length < PAGE) return false
-  }
-}
-
-async function recalled(stores: Stores, tenant: string, session: string, input: Fields): Promise<string> {
-  const query = typeof input['query'] === 'string' ? input['query'] : ''
-  const limit = typeof input['limit'] === 'number' ? Math.min(MOST_HITS, Math.max(1, input['limit'])) : 5
-  const hits = await stores.sessions.search(tenant, query, { session, limit })
-  return hits.length === 0
-    ? 'Nothing was found. Try other words.'
-    : hits.map(({ version, excerpt }) => `[${version}] ${excerpt}`).join('\n\n')
-}
-
 export const TOOLS: readonly Tool[] = [readFileTool, listFilesTool, searchFilesTool, editFileTool, runShellTool]
 
-interface RunToolOptions {
-  readonly cwd: string
-  readonly readers: ReaderTools
-  readonly permissions: Permissions
-  /** Names that no tool has are taken for programs. @default false */
-  readonly routeUnknown: boolean
-}
-
 /** Finds the tool, asks when it must, runs it. Whatever goes wrong becomes a sentence for the model. */
-export function toolRunner({ cwd, readers, permissions, routeUnknown }: RunToolOptions): RunTool {
-  const failed = (text: string) => ({ text, isError: true, exempt: true })
+export function toolRunner(cwd: string, permissions: Permissions): RunTool {
+  const failed = (text: string) => ({ text, isError: true })
   return async ({ name, input }, signal) => {
     try {
-      const read = readers.call(name, input)
-      // What a reader gives back was taken out once and must not be taken out again.
-      if (read !== undefined) return { text: await read, isError: false, exempt: true }
-      const tool =
-        TOOLS.find((one) => one.name === name) ?? (routeUnknown && isProgram(name) ? routedTool(name) : undefined)
+      const tool = TOOLS.find((one) => one.name === name)
       if (tool === undefined)
         return failed(
           `There is no tool ${JSON.stringify(name)}. There are ${TOOLS.map((one) => one.name).join(', ')} and the readers.`,
@@ -405,15 +298,12 @@ export function toolRunner({ cwd, readers, permissions, routeUnknown }: RunToolO
       const context = { cwd, signal }
       if (!(await permissions.allows(name, await tool.risk(input, context), tool.describe(input))))
         return failed('The user did not allow this call. Ask what to do instead.')
-      return { text: await tool.run(input, context), isError: false, exempt: false }
+      return { text: await tool.run(input, context), isError: false }
     } catch (error) {
       return failed(`${name} failed: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 }
-
-/** A bare name, no path: what the person allows must be what runs. */
-const isProgram = (name: string): boolean => /^[a-z0-9][a-z0-9_.+-]*$/i.test(name)
 
 interface Permissions {
   /** Asks the person when it must. */
