@@ -1,4 +1,5 @@
 import { isRecord, type Fields } from '../../core/values.ts'
+import type { ItemSeen } from '../../core/records.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Policy } from '../../core/policy.ts'
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
@@ -7,7 +8,7 @@ import { isVendor } from '../../formats/endpoints.ts'
 import type { Compaction } from '../../engine/epoch/compact.ts'
 import type { Session } from '../../engine/session/session.ts'
 import type { Budget } from '../../meter/index.ts'
-import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
+import { createPlimsoll, type LiveOptions } from '../../compose/plimsoll.ts'
 import { AGENT_HEADER, SESSION_HEADER } from '../../gateway/identity.ts'
 import type { Stores } from '../stores.ts'
 import { askOnce, askModel, type Answered, type Provider } from './model.ts'
@@ -77,7 +78,11 @@ export interface Chat {
   send(text: string, signal: AbortSignal): Promise<void>
   /** Reduces now, and says from where to where, or why not. */
   compact(instructions: string): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
+  /** Items of the session's log, as they were said last. */
+  items(): Promise<readonly ItemSeen[]>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
+  /** Writes what is still to be written. */
+  close(): Promise<void>
 }
 
 const MOST_STEPS = 60
@@ -91,39 +96,37 @@ export function createChat(setup: ChatSetup): Chat {
   let { provider, policy } = setup
   let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd, redactor)
   if (setup.budgetUsd !== undefined) journal.setBudget(setup.budgetUsd)
-  let { fetch, session } = openSession()
+  const plimsoll = createPlimsoll({
+    store: stores.sessions,
+    artifacts: stores.artifacts,
+    secret: stores.secret,
+    catalogue,
+    redact,
+    summarizer,
+    onEvent: view.onEvent,
+    ...liveOptions(),
+  })
+  const session = (): Session => plimsoll.session({ id: journal.id, tenant: TENANT })
 
   /** A session's own; one that nobody gave any has what the flag says. */
   function budgetOf(): number | undefined {
     return journal.budgetUsd ?? setup.budgetUsd
   }
 
-  function openSession(): { readonly fetch: Plimsoll['fetch']; readonly session: Session } {
+  function liveOptions(): LiveOptions {
     const budgetUsd = budgetOf()
-    const budgets: readonly Budget[] = [
-      ...given,
-      ...(budgetUsd === undefined
-        ? []
-        : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd } as const]),
-    ]
-    const plimsoll = createPlimsoll({
-      window: setup.window ?? provider.window,
-      store: stores.sessions,
-      artifacts: stores.artifacts,
-      secret: stores.secret,
-      policy: policyOf(policy),
-      catalogue,
-      redact,
-      summarizer,
-      budgets,
-      onEvent: view.onEvent,
-    })
-    return { fetch: plimsoll.fetch, session: plimsoll.session({ id: journal.id, tenant: TENANT }) }
+    const own: Budget[] =
+      budgetUsd === undefined ? [] : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd }]
+    return { window: windowOf(), policy: policyOf(policy), budgets: [...given, ...own] }
+  }
+
+  function windowOf(): number | undefined {
+    return setup.window ?? provider.window
   }
 
   function bodyOf(entries: readonly Entry[]): string {
     const { info } = catalogue.resolve(provider.model)
-    const window = setup.window ?? provider.window ?? info.window
+    const window = windowOf() ?? info.window
     const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
     const { system, tools } = setup
     return writeChat(provider.wire, { model: provider.model, system, tools, entries, maxOutputTokens })
@@ -134,7 +137,7 @@ export function createChat(setup: ChatSetup): Chat {
     view.onWait('waiting for the model')
     try {
       return await askModel({
-        fetch,
+        fetch: plimsoll.fetch,
         provider,
         codec: provider.wire.codec,
         body: bodyOf(journal.entries),
@@ -162,7 +165,7 @@ export function createChat(setup: ChatSetup): Chat {
 
   return {
     setup,
-    state: () => ({ provider, policy, budgetUsd: budgetOf(), journal, session }),
+    state: () => ({ provider, policy, budgetUsd: budgetOf(), journal, session: session() }),
     async send(text, signal) {
       journal.add({ type: 'user', text })
       for (let steps = 0; steps < MOST_STEPS; steps++) {
@@ -182,24 +185,31 @@ export function createChat(setup: ChatSetup): Chat {
       if (journal.entries.length === 0) return nothing
       view.onWait('compacting')
       const { model, baseUrl: endpoint, wire } = provider
-      const done = await session.compact({
+      const done = await session().compact({
         instructions,
         request: {
           format: wire.id,
           body: bodyOf(journal.entries),
-          targets: [{ model, endpoint, window: setup.window ?? provider.window, refusesOverflow: isVendor(endpoint) }],
+          targets: [{ model, endpoint, window: windowOf(), refusesOverflow: isVendor(endpoint) }],
           send: (call) => askOnce(provider, wire.codec, call),
         },
       })
       return done.status === 'with-next-request' ? nothing : done
+    },
+    async items() {
+      const items = new Map<string, ItemSeen>()
+      for await (const record of plimsoll.archive.read(journal.id, { tenant: TENANT }))
+        if (record.type === 'item-seen' && record.text !== '') items.set(record.identity, record)
+      return [...items.values()]
     },
     async change(wish) {
       provider = wish.provider ?? provider
       policy = wish.policy ?? policy
       if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd, redactor)
       if (wish.budgetUsd !== undefined) journal.setBudget(wish.budgetUsd)
-      ;({ fetch, session } = openSession())
+      plimsoll.reconfigure(liveOptions())
     },
+    close: () => plimsoll.close(),
   }
 }
 

@@ -118,15 +118,15 @@ const pin: Slash = {
   about: 'keep a message in every request; "off" removes the pin',
   async run(rest, slash) {
     const { session } = slash.chat.state()
-    const items = await session.items()
+    const items = await slash.chat.items()
     if (items.length === 0) return say(slash, 'Nothing was sent yet.')
     if (rest === '')
       return say(
         slash,
         items
-          .map(({ kind, toolName, excerpt }, index) =>
+          .map(({ kind, toolName, text }, index) =>
             fitWidth(
-              `${padStart(String(index + 1), 4)}  ${padEnd(toolName ?? kind, 14)} ${plainText(excerpt)}`,
+              `${padStart(String(index + 1), 4)}  ${padEnd(toolName ?? kind, 14)} ${plainText(text.slice(0, 200))}`,
               slash.console.screen.width,
             ),
           )

@@ -150,6 +150,7 @@ async function converse(
   } finally {
     spinner.stop()
     console.close()
+    await chat.close()
   }
 }
 
