@@ -1,8 +1,8 @@
 import type { Report, ReportFigure, ReportPart } from '../../../src/dashboard/page-types.ts'
 import { tokens } from '../format.ts'
 import { Card, Figure, Table, Text } from '../parts/basics.tsx'
-import { Chart, type Line } from '../parts/chart.tsx'
-import { Composition } from './session/load.tsx'
+import { Chart } from '../parts/chart.tsx'
+import { Composition, loadLines } from './session/load.tsx'
 
 /** What `inspect --html` and `replay --html` found. */
 export const ReportSections = ({ of: { sections } }: { of: Report }) => (
@@ -65,28 +65,12 @@ function Part({ of: part }: { of: ReportPart }) {
 type Of<Kind extends ReportPart['kind']> = Extract<ReportPart, { kind: Kind }>
 
 function LoadChart({ of: { sent, whole, line, thresholds, marks, label } }: { of: Of<'load'> }) {
-  const lines: Line[] = [{ name: 'sent', values: sent, colour: '--sent', isFilled: true }]
-  if (whole !== undefined)
-    lines.unshift({ name: 'without compaction', values: whole, colour: '--original', isDashed: true })
-  if (line !== undefined)
-    lines.push({
-      name: `${line.name} ${tokens(line.value)}`,
-      values: sent.map(() => line.value),
-      colour: '--limit',
-    })
-  if (thresholds !== undefined) {
-    const { high, low } = thresholds
-    const colour = '--threshold'
-    lines.push(
-      { name: `compaction starts ${tokens(high.at(-1)!)}`, values: high, colour, isStepped: true, isDashed: true },
-      { name: `aims at ${tokens(low.at(-1)!)}`, values: low, colour, isStepped: true, isDotted: true },
-    )
-  }
+  const limit = line && { name: `${line.name} ${tokens(line.value)}`, values: sent.map(() => line.value) }
   return (
     <>
       <Chart
         x={sent.map((_, call) => call + 1)}
-        lines={lines}
+        lines={loadLines({ sent, whole, limit, thresholds })}
         marks={marks.map((at) => ({ at, colour: '--mark' }))}
         label={label}
       />

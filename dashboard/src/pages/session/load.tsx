@@ -5,6 +5,32 @@ import { clock, dollars, short, tokens } from '../../format.ts'
 import { AgentChoice, Card, Table } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'
 
+type Values = readonly (number | null)[]
+
+interface LoadValues {
+  readonly sent: Values
+  /** What the prompts would have been without any compaction. */
+  readonly whole?: Values
+  readonly cached?: Values
+  readonly limit?: { readonly name: string; readonly values: Values }
+  /** Where compaction starts and what it aims at. */
+  readonly thresholds?: { readonly high: Values; readonly low: Values }
+}
+
+/** The lines of a chart of prompts, from those that others cover to those that cover them. */
+export function loadLines({ sent, whole, cached, limit, thresholds }: LoadValues): Line[] {
+  const line = (name: string, colour: string, values: Values | undefined, look: Partial<Line>): Line[] =>
+    values === undefined || values.every((value) => value === null) ? [] : [{ name, colour, values, ...look }]
+  return [
+    ...line('without compaction', '--original', whole, { isDashed: true }),
+    ...line('sent', '--sent', sent, { isFilled: true }),
+    ...line('from the cache', '--cached', cached, {}),
+    ...line(limit?.name ?? '', '--limit', limit?.values, { isStepped: true }),
+    ...line('compaction starts', '--threshold', thresholds?.high, { isStepped: true, isDashed: true }),
+    ...line('compaction aims at', '--threshold', thresholds?.low, { isStepped: true, isDotted: true }),
+  ]
+}
+
 /** The prompts over the calls, against the limit and the thresholds. */
 export function Load({ page }: { page: SessionPage }) {
   const turns = useMemo(() => page.callList.filter(({ purpose }) => purpose === 'turn'), [page])
@@ -12,30 +38,16 @@ export function Load({ page }: { page: SessionPage }) {
   const shown = agent === '' ? turns : turns.filter((call) => call.agent === agent)
   const x = shown.map(({ number }) => number)
   const parts = useMemo(() => stackedParts(shown, COLOURS), [turns, agent])
-  const lines: Line[] = [
-    { name: 'without compaction', values: shown.map(({ original }) => original), colour: '--original', isDashed: true },
-    { name: 'sent', values: shown.map(({ prompt }) => prompt), colour: '--sent', isFilled: true },
-    { name: 'from the cache', values: shown.map(({ usage }) => usage?.cacheRead ?? null), colour: '--cached' },
-    { name: 'limit', values: shown.map(({ limit }) => limit ?? null), colour: '--limit', isStepped: true },
-    ...(shown.some(({ thresholds }) => thresholds !== undefined)
-      ? [
-          {
-            name: 'compaction starts',
-            values: shown.map(({ thresholds }) => thresholds?.high ?? null),
-            colour: '--threshold',
-            isStepped: true,
-            isDashed: true,
-          },
-          {
-            name: 'compaction aims at',
-            values: shown.map(({ thresholds }) => thresholds?.low ?? null),
-            colour: '--threshold',
-            isStepped: true,
-            isDotted: true,
-          },
-        ]
-      : []),
-  ]
+  const lines = loadLines({
+    whole: shown.map(({ original }) => original),
+    sent: shown.map(({ prompt }) => prompt),
+    cached: shown.map(({ usage }) => usage?.cacheRead ?? null),
+    limit: { name: 'limit', values: shown.map(({ limit }) => limit ?? null) },
+    thresholds: {
+      high: shown.map(({ thresholds }) => thresholds?.high ?? null),
+      low: shown.map(({ thresholds }) => thresholds?.low ?? null),
+    },
+  })
   const marks = page.compactionList
     .filter((each) => !each.undone && (agent === '' || each.agent === agent))
     .map((each) => ({ at: each.beforeCall, colour: each.forced ? '--limit' : '--mark' }))
