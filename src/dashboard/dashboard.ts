@@ -24,7 +24,7 @@ export interface PageRequest {
 
 const API = '/plimsoll/ui/'
 const DOWNLOAD = '/plimsoll/download/'
-/** The largest question: a program for the sandbox. */
+/** The largest question: a hundred sessions by name. */
 const MOST_BODY_BYTES = 1024 * 1024
 
 /** Whatever a model or tool wrote stays text: no script but our own, no frame, no form, nothing from elsewhere. */

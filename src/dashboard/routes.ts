@@ -149,29 +149,6 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { stat, start, end, text: new TextDecoder().decode(bytes) }
     },
   },
-  'artifact/search': {
-    method: 'POST',
-    answer: async ({ plimsoll }, asked, audience) =>
-      plimsoll.artifacts.grep(handleIn(asked), {
-        tenant: tenantIn(asked, audience),
-        pattern: textIn(asked, 'pattern'),
-      }),
-  },
-  'artifact/query': {
-    method: 'POST',
-    async answer({ plimsoll }, asked, audience) {
-      const sql = textIn(asked, 'sql', '')
-      return plimsoll.artifacts.query(handleIn(asked), {
-        tenant: tenantIn(asked, audience),
-        sql: sql || undefined,
-      })
-    },
-  },
-  'artifact/run': {
-    method: 'POST',
-    answer: async ({ plimsoll }, asked, audience) =>
-      plimsoll.artifacts.run(handleIn(asked), { tenant: tenantIn(asked, audience), code: textIn(asked, 'code') }),
-  },
   spending: {
     method: 'GET',
     async answer(deps, _asked, audience) {

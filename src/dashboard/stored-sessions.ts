@@ -68,17 +68,8 @@ export function storedSessions(
   return {
     async list(query = '') {
       const wanted = query.toLowerCase()
-      const rows: SessionRow[] = []
-      for (const name of await tenantsWithSessions(store)) {
-        let after: string | undefined
-        for (;;) {
-          const page = await store.list(name, { limit: PAGE, after })
-          for (const info of page) if (info.session.toLowerCase().includes(wanted)) rows.push({ ...info, tenant: name })
-          after = page.at(-1)?.session
-          if (page.length < PAGE) break
-        }
-      }
-      return rows.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
+      const rows = await listedSessions(store, await tenantsWithSessions(store))
+      return rows.filter(({ session }) => session.toLowerCase().includes(wanted))
     },
     async summary(of, session) {
       const key = keyOf(of, session)
@@ -97,6 +88,21 @@ export function storedSessions(
       return { log: foldLog(records), version }
     },
   }
+}
+
+/** The sessions of these tenants, newest first. */
+export async function listedSessions(store: SessionStore, tenants: readonly string[]): Promise<readonly SessionRow[]> {
+  const rows: SessionRow[] = []
+  for (const tenant of tenants) {
+    let after: string | undefined
+    for (;;) {
+      const page = await store.list(tenant, { limit: PAGE, after })
+      rows.push(...page.map((info) => ({ ...info, tenant })))
+      after = page.at(-1)?.session
+      if (page.length < PAGE) break
+    }
+  }
+  return rows.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
 }
 
 /** The store keeps values of its own under names that have no session. */

@@ -148,7 +148,6 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(metrics)
     const answers: readonly (readonly [string, RegExp | string])[] = [
       ['/tokens', /used +[\d,]+ of [\d,]+ tokens/],
-      ['/compaction', 'policy plimsoll: from 97 %'],
       ['/pin', /1 +user +read notes\.txt/],
       ['/pin 1', 'Item 1 is pinned.'],
       ['/pin 1 off', 'Item 1 is no longer pinned.'],
@@ -237,7 +236,7 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('> ')
     terminal.send(`/cost${ENTER}`)
     await terminal.waitFor('for 1 calls')
-    for (const command of ['/tokens', '/sessions', '/compaction', '/help']) {
+    for (const command of ['/tokens', '/sessions', '/help']) {
       await terminal.waitFor('> ')
       terminal.send(command + ENTER)
     }

@@ -72,34 +72,6 @@ const compact: Slash = {
   },
 }
 
-const compaction: Slash = {
-  name: 'compaction',
-  about: 'when compaction happens, and what it did so far',
-  async run(_rest, slash) {
-    const { session, policy } = slash.chat.state()
-    const { water } = slash.chat.setup.settings.policyOf(policy)
-    const { limit, threshold } = await session.status()
-    const log = await session.audit()
-    const epochs = log.flatMap((entry) => (entry.type === 'epoch' ? [entry] : []))
-    const cuts = log.flatMap((entry) => (entry.type === 'audit' ? [entry] : []))
-    say(
-      slash,
-      [
-        `policy ${policy}: from ${percent(water.high, 1)} of the limit down to ${percent(water.low, 1)}${limit === 0 ? '' : `, at ${grouped(threshold)} of ${grouped(limit)} tokens`}`,
-        ...epochs.map(
-          ({ id, before, after, count, reason }) =>
-            `${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(count, 'item')} covered: ${reason}`,
-        ),
-        ...cuts.map(
-          ({ originalBytes, shownBytes, handle, reason }) =>
-            `${handle ?? ''}  ${short(originalBytes)}B → ${short(shownBytes)}B: ${reason}`,
-        ),
-        ...(epochs.length + cuts.length === 0 ? ['Nothing was taken out yet.'] : []),
-      ].join('\n'),
-    )
-  },
-}
-
 const undo: Slash = {
   name: 'undo',
   about: 'undo the last compaction',
@@ -294,7 +266,6 @@ const exit: Slash = {
 const SLASHES: readonly Slash[] = [
   tokens,
   compact,
-  compaction,
   undo,
   pin,
   recall,

@@ -247,26 +247,21 @@ export interface Spinner {
   stop(): void
 }
 
-const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
-const FRAME_MS = 80
 const ERASE_LINE = '\r\u001B[2K'
 
-/** Shows that something is under way; on a terminal only. */
+/** Says on a terminal what is under way, on a line that goes again. */
 export function createSpinner({ screen, paint, write }: Pick<Console, 'screen' | 'paint' | 'write'>): Spinner {
-  let timer: NodeJS.Timeout | undefined
-  let frame = 0
+  let isShown = false
   return {
     start(label) {
       this.stop()
       if (!screen.animates) return
-      const draw = (): void => write(`${ERASE_LINE}${paint('cyan', FRAMES[frame++ % FRAMES.length]!)} ${label}`)
-      draw()
-      timer = setInterval(draw, FRAME_MS)
+      write(paint('cyan', `${label} …`))
+      isShown = true
     },
     stop() {
-      if (timer === undefined) return
-      clearInterval(timer)
-      timer = undefined
+      if (!isShown) return
+      isShown = false
       write(ERASE_LINE)
     },
   }

@@ -250,12 +250,9 @@ export function startDemoModel(window: number, watched: boolean): Promise<Runnin
 }
 
 /** What makes a real model answer. */
-const WANTED = [
-  ...endpoints.flatMap(({ keys }) => keys.slice(0, 1)),
-  ...speakers.flatMap(({ endpoint }) => (endpoint.keys.length === 0 ? [endpoint.modelVariable] : [])),
-]
+const WANTED = endpoints.map(({ keys, modelVariable }) => keys[0] ?? modelVariable)
 
-const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set ${WANTED.slice(0, -1).join(', ')} or ${WANTED.at(-1)} to talk to a real one.`
+const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set one of ${WANTED.join(', ')} to talk to a real one.`
 
 /** Answers the newest message: words become tool calls, results become a sentence. */
 function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {

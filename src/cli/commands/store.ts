@@ -16,10 +16,9 @@ import { openStore, withoutPassword } from '../../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../../compose/plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
 import { grouped, plural, short } from '../kit/figures.ts'
-import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { wholeNumber } from '../option-values.ts'
+import { duration, wholeNumber } from '../option-values.ts'
 
 export function storeCommand(): Command {
   return new Command('store')
