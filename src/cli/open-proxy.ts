@@ -117,24 +117,23 @@ export async function openProxy(
     },
     { ...those(PROXY, settings), upstreams: settings.upstreams, sidecar: plimsoll.sidecar, onRequest },
   )
-  const { proxy, pageUrl } = served
   return {
-    proxy,
+    ...served,
     plimsoll,
     hub,
-    pageUrl,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
       checkLiveOptions(live)
-      proxy.reload(next)
+      served.proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
       const failures: unknown[] = []
       // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
-      for (const part of [proxy, plimsoll, bus]) await part.close().catch((error: unknown) => failures.push(error))
+      for (const part of [served.proxy, plimsoll, bus])
+        await part.close().catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
     },
   }

@@ -74,23 +74,7 @@ export function Chart({
           })),
         ],
         hooks: {
-          draw: [
-            (self) => {
-              const { ctx, bbox } = self
-              ctx.save()
-              for (const { at, colour } of drawn.current) {
-                const left = Math.round(self.valToPos(at, 'x', true))
-                ctx.strokeStyle = colourOf(colour)
-                ctx.lineWidth = 2 * devicePixelRatio
-                ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
-                ctx.beginPath()
-                ctx.moveTo(left, bbox.top)
-                ctx.lineTo(left, bbox.top + bbox.height)
-                ctx.stroke()
-              }
-              ctx.restore()
-            },
-          ],
+          draw: [(self) => drawMarks(self, drawn.current)],
         },
       },
       [[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData,
@@ -108,6 +92,22 @@ export function Chart({
     plot.current?.setData([[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData)
   }, [x, lines, marks])
   return <div class="chart" ref={box} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
+}
+
+function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
+  const { ctx, bbox } = plot
+  ctx.save()
+  for (const { at, colour } of marks) {
+    const left = Math.round(plot.valToPos(at, 'x', true))
+    ctx.strokeStyle = colourOf(colour)
+    ctx.lineWidth = 2 * devicePixelRatio
+    ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
+    ctx.beginPath()
+    ctx.moveTo(left, bbox.top)
+    ctx.lineTo(left, bbox.top + bbox.height)
+    ctx.stroke()
+  }
+  ctx.restore()
 }
 
 /** Whether the element has been near the view: a chart takes a megabyte, and a report may have hundreds. */

@@ -1,3 +1,7 @@
+/*
+ * `createChat` is long: what it returns works on one provider, policy and journal, which `change` replaces.
+ */
+
 import { isRecord, type Fields } from '../../core/values.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { PlimsollEvent } from '../../core/events.ts'

@@ -1,3 +1,7 @@
+/*
+ * `openConsole` is long: one reader of lines serves prompts, questions, pastes and Ctrl-C, and each has to know of the others.
+ */
+
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'

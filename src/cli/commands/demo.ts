@@ -4,7 +4,7 @@ import type { PlimsollEvent } from '../../core/events.ts'
 import { handlesIn } from '../../core/handles.ts'
 import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
 import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/wires.ts'
-import { startReferee } from '../../testing/referee/index.ts'
+import { startReferee, type RunningReferee } from '../../testing/referee/index.ts'
 import { startProxy } from '../../gateway/proxy.ts'
 import { tenantOf } from '../../gateway/identity.ts'
 import { runAgent, scriptOf, toolOutput } from '../demo.ts'
@@ -95,39 +95,45 @@ async function runDemo(flags: DemoFlags): Promise<void> {
       if (watched) await pause(Math.max(0, LEAST_TURN_MS - (performance.now() - turnBegan)))
       turnBegan = performance.now()
     }
-    const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
     const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])
     const bodies = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
     const restored = await readBack(plimsoll, tenant, bodies, turns)
-    const cached = Math.round((100 * cacheRead) / Math.max(1, inputTokens))
-    show(
-      [
-        '',
-        ...columnChart(sent, { width: screen.width, height: 6, line: limit }),
-        '',
-        `  ${sent.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
-        `  the history grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cached} % of all prompt tokens came from the cache`,
-        `  ${restored.artifacts} large outputs are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
-        '',
-        `  Put it in front of your own agent:  ${paint('bold', 'npx plimsoll proxy')}`,
-      ].join('\n'),
-      {
-        calls: sent.length,
-        overflows,
-        invalid,
-        peakInputTokens,
-        window,
-        transcript: wholeTokens,
-        epochs: cacheBreaks,
-        cachedPercent: cached,
-        ...restored,
-      },
-    )
+    const summary = { ...referee.summary(), calls: sent.length, window, transcript: wholeTokens, ...restored }
+    const chart = columnChart(sent, { width: screen.width, height: 6, line: limit })
+    show(['', ...chart, '', ...linesOf(paint, summary)].join('\n'), resultOf(summary))
   } finally {
     await proxy.close()
     await plimsoll.close()
     await referee.close()
   }
+}
+
+type Summary = ReturnType<RunningReferee['summary']> & {
+  readonly calls: number
+  readonly window: number
+  readonly transcript: number
+  readonly artifacts: number
+  readonly identical: number
+}
+
+const cachedPercent = ({ inputTokens, cacheRead }: Summary): number =>
+  Math.round((100 * cacheRead) / Math.max(1, inputTokens))
+
+function linesOf(paint: Painter, summary: Summary): readonly string[] {
+  const { calls, overflows, invalid, peakInputTokens, window, transcript, cacheBreaks, artifacts, identical } = summary
+  return [
+    `  ${calls} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
+    `  the history grew to ${grouped(transcript)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cachedPercent(summary)} % of all prompt tokens came from the cache`,
+    `  ${artifacts} large outputs are stored outside the window; read back: ${identical} of ${artifacts} byte-identical`,
+    '',
+    `  Put it in front of your own agent:  ${paint('bold', 'npx plimsoll proxy')}`,
+  ]
+}
+
+function resultOf(summary: Summary): object {
+  const { calls, overflows, invalid, peakInputTokens, window, transcript, cacheBreaks, artifacts, identical } = summary
+  const figures = { calls, overflows, invalid, peakInputTokens, window, transcript, epochs: cacheBreaks }
+  return { ...figures, cachedPercent: cachedPercent(summary), artifacts, identical }
 }
 
 /** Opens every handle that the model was shown and holds the bytes against what the tools said or an earlier request showed. */
