@@ -110,6 +110,13 @@ export function createChat(setup: ChatSetup): Chat {
     onEvent: view.onEvent,
     ...liveOptions(),
   })
+  /** What this conversation put away, and nothing of the others in the store. */
+  const readers = () => plimsoll.archive.readers({ tenant: TENANT, session: journal.id })
+  const readerTools = readers().tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: inputSchema,
+  }))
   const session = (): Session => plimsoll.session({ id: journal.id, tenant: TENANT })
 
   /** A session's own; one that nobody gave any has what the flag says. */
@@ -132,7 +139,8 @@ export function createChat(setup: ChatSetup): Chat {
     const { info } = catalogue.resolve(provider.model)
     const window = windowOf() ?? info.window
     const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
-    const { system, tools } = setup
+    const { system } = setup
+    const tools = [...setup.tools, ...readerTools]
     return writeChat(provider.wire, { model: provider.model, system, tools, entries, maxOutputTokens })
   }
 
@@ -156,12 +164,17 @@ export function createChat(setup: ChatSetup): Chat {
     }
   }
 
+  async function answerTo(call: ToolCall, signal: AbortSignal): ReturnType<RunTool> {
+    const read = await readers().call({ name: call.name, input: call.input }, { signal })
+    return read === undefined ? setup.runTool(call, signal) : { text: read.text, isError: !read.ok }
+  }
+
   async function answerCalls(calls: readonly ToolCall[], signal: AbortSignal): Promise<void> {
     for (const call of calls) {
       view.onCall(call)
       const { text, isError } = signal.aborted
         ? { text: 'Not run: the user stopped the turn.', isError: true }
-        : await setup.runTool(call, signal)
+        : await answerTo(call, signal)
       journal.add({ type: 'result', callId: call.id, name: call.name, text, isError })
       view.onResult(call, text, isError)
     }
