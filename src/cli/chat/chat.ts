@@ -166,7 +166,11 @@ export function createChat(setup: ChatSetup): Chat {
 
   async function answerTo(call: ToolCall, signal: AbortSignal): ReturnType<RunTool> {
     const read = await readers().call({ name: call.name, input: call.input }, { signal })
-    return read === undefined ? setup.runTool(call, signal) : { text: read.text, isError: !read.ok }
+    // What a reader gives back was taken out once and must not be taken out again.
+    if (read !== undefined) return { text: read.text, isError: !read.ok }
+    const { text, isError } = await setup.runTool(call, signal)
+    const result = { tool: call.name, callId: call.id, output: text, model: provider.model }
+    return { text: isError ? text : (await session().toolResult(result)).text, isError }
   }
 
   async function answerCalls(calls: readonly ToolCall[], signal: AbortSignal): Promise<void> {
