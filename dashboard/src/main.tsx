@@ -4,7 +4,6 @@ import type { DashboardInfo, Report } from '../../src/dashboard/page-types.ts'
 import { get, useLoad } from './api.ts'
 import { followEvents, type LiveState, type News, type Subscribe } from './live.ts'
 import { Artifacts } from './pages/artifacts.tsx'
-import { Compare } from './pages/compare.tsx'
 import { Meter, PolicyPage } from './pages/meter.tsx'
 import { ReportSections } from './pages/report.tsx'
 import { SessionView } from './pages/session/session.tsx'
@@ -32,7 +31,6 @@ function Page() {
     if (page === 'spending') return <Spending subscribe={subscribe} />
     if (page === 'meter') return <Meter subscribe={subscribe} />
     if (page === 'policy') return <PolicyPage />
-    if (page === 'compare') return <Compare info={value} query={query} />
     return <Sessions info={value} subscribe={subscribe} />
   }
   return (
@@ -95,7 +93,6 @@ const Top = ({ children }: { children: ComponentChildren }) => (
         Plimsoll
       </a>
       {children}
-      <SchemeButton />
     </header>
   </>
 )
@@ -135,44 +132,6 @@ function Login() {
         <button disabled={token === ''}>Open</button>
       </form>
     </main>
-  )
-}
-
-const KEY = 'plimsoll-scheme'
-const SCHEMES = ['system', 'light', 'dark'] as const
-type Scheme = (typeof SCHEMES)[number]
-
-function stored(): Scheme {
-  try {
-    return SCHEMES.find((one) => one === localStorage.getItem(KEY)) ?? 'system'
-  } catch {
-    // A frame or a mail program that shows a report may keep nothing.
-    return 'system'
-  }
-}
-
-/** System, light, dark. */
-function SchemeButton() {
-  const [scheme, setScheme] = useState<Scheme>(stored)
-  useEffect(() => {
-    document.documentElement.dataset['scheme'] = scheme
-    try {
-      localStorage.setItem(KEY, scheme)
-    } catch {
-      // It holds until the page is closed.
-    }
-    dispatchEvent(new Event('resize'))
-  }, [scheme])
-  const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length]!
-  return (
-    <button
-      class="scheme"
-      title={`Colours: ${scheme}. Press for ${next}.`}
-      aria-label={`Colours: ${scheme}. Change to ${next}.`}
-      onClick={() => setScheme(next)}
-    >
-      {scheme === 'dark' ? '☾' : scheme === 'light' ? '☀' : '◐'}
-    </button>
   )
 }
 

@@ -3,7 +3,7 @@ import type { PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { liveEvents } from '../drivers/live-events.ts'
 import { openStore, withoutPassword } from '../drivers/open-store.ts'
-import { openDashboard } from '../dashboard/open-dashboard.ts'
+import { openDashboard, type DashboardOptions } from '../dashboard/open-dashboard.ts'
 import type { DashboardInfo, PolicyRow } from '../dashboard/page-types.ts'
 import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
 import { runDemoSession } from './demo.ts'
@@ -19,10 +19,9 @@ import {
 import type { ProxyConfig } from '../settings/apply.ts'
 import { knownModels } from './catalogue.ts'
 import { collectSooner } from './heap-growth.ts'
-import { createControl } from '../gateway/operate/control.ts'
-import { createEventHub, type EventHub } from '../gateway/operate/control.ts'
-import { createMetrics } from '../gateway/operate/metrics.ts'
-import { startProxy, type Proxy, type ProxyLine } from '../gateway/proxy.ts'
+import { createControl, createEventHub, type EventHub } from '../gateway/operate/control.ts'
+import { createMetrics, type Metrics } from '../gateway/operate/metrics.ts'
+import { startProxy, type Proxy, type ProxyLine, type ProxyOptions } from '../gateway/proxy.ts'
 import { type Upstreams, GATEWAY, LIBRARY, PROXY, SETTINGS, those, type OptionsOf } from '../settings/settings.ts'
 
 export interface OpenProxy {
@@ -107,67 +106,70 @@ export async function openProxy(
       }),
     ),
   )
-  const { operatorToken } = settings
-  const pageToken = randomBytes(12).toString('base64url')
-  const proxy = await startProxy(plimsoll.gateway, {
-    ...those(PROXY, settings),
-    upstreams: settings.upstreams,
-    control: createControl({
-      hub,
-      ledger: plimsoll.ledger,
-      metrics,
-      isReady: () => plimsoll.isReady(),
-      tenantOf: (header, path) => plimsoll.gateway.tenantOf(header, path),
-      storedTenants: () => tenantsWithSessions(sessions),
-      pageToken,
-      operatorToken,
-    }),
-    dashboard: openDashboard({
+  const served = await serveWithPage(
+    { hub, metrics },
+    {
       plimsoll,
       sessions,
       catalogue,
       source: 'proxy',
       storeName: withoutPassword(storeUrl),
-      connect: () => page.connect?.(proxy.url) ?? [],
+      connect: () => page.connect?.(served.proxy.url) ?? [],
       policy: async () => page.settings?.() ?? [],
-      actions: {
-        async demo() {
-          void runDemoSession(plimsoll.gateway).catch((error: Error) =>
-            count({
-              type: 'warning',
-              topic: 'demo',
-              message: error.message,
-              at: Date.now(),
-              tenant: '',
-              session: '',
-            }),
-          )
-        },
+      async demo() {
+        void runDemoSession(plimsoll.gateway).catch(({ message }: Error) =>
+          count({ type: 'warning', topic: 'demo', message, at: Date.now(), tenant: '', session: '' }),
+        )
       },
-    }),
-    sidecar: plimsoll.sidecar,
-    onRequest,
-  })
+    },
+    { ...those(PROXY, settings), upstreams: settings.upstreams, sidecar: plimsoll.sidecar, onRequest },
+  )
   return {
-    proxy,
+    ...served,
     plimsoll,
     hub,
-    pageUrl: `${proxy.url}/t/${pageToken}/`,
     reload(next) {
       // First what can fail: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
       checkLiveOptions(live)
-      proxy.reload(next)
+      served.proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
     async close() {
       const failures: unknown[] = []
       // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
-      for (const part of [proxy, others, plimsoll]) await part.close().catch((error: unknown) => failures.push(error))
+      for (const part of [served.proxy, others, plimsoll])
+        await part.close().catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
     },
   }
+}
+
+/** An engine behind a socket, with the page, metrics, events and control routes beside the requests of agents. */
+export async function serveWithPage(
+  { hub, metrics = createMetrics() }: { readonly hub: EventHub; readonly metrics?: Metrics },
+  page: DashboardOptions,
+  options: ProxyOptions,
+): Promise<{ readonly proxy: Proxy; readonly pageUrl: string }> {
+  const { plimsoll, sessions } = page
+  const { gateway, ledger } = plimsoll
+  const pageToken = randomBytes(12).toString('base64url')
+  const proxy = await startProxy(gateway, {
+    ...options,
+    control: createControl({
+      hub,
+      ledger,
+      metrics,
+      isReady: () => plimsoll.isReady(),
+      tenantOf: (header, path) => gateway.tenantOf(header, path),
+      storedTenants: () => tenantsWithSessions(sessions),
+      pageToken,
+      operatorToken: options.operatorToken,
+    }),
+    dashboard: openDashboard(page),
+  })
+  return { proxy, pageUrl: `${proxy.url}/t/${pageToken}/` }
 }
 
 const TELL_EVERY_MS = 60_000

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../util/package-root.ts'
-import { COMMANDS, type CommandEntry } from './commands.ts'
+import { COMMANDS } from './commands.ts'
 import { isPlimsollError } from '../core/errors.ts'
 import { EXIT, printError, tolerateClosedOutput } from './kit/output.ts'
 
@@ -11,23 +11,18 @@ export async function createProgram(names: readonly string[] = COMMANDS.map(({ n
     .version(packageVersion())
     .showSuggestionAfterError()
     .enablePositionalOptions()
-  for (const entry of COMMANDS)
-    program.addCommand(names.includes(entry.name) ? (await entry.load()).description(entry.description) : listed(entry))
+    // What a command takes is known when it is loaded.
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+  for (const entry of COMMANDS) {
+    const command = names.includes(entry.name) ? await entry.load() : new Command(entry.name)
+    program.addCommand(command.description(entry.description))
+  }
   return program
 }
 
-const listed = ({ name, usage, description }: CommandEntry): Command => {
-  const command = new Command(name).description(description)
-  if (usage.startsWith('[options]')) command.option('--options')
-  const [, argument] = /([[<].+)$/.exec(usage.replace('[options]', '')) ?? []
-  return argument === undefined ? command : command.argument(argument)
-}
-
-/** What has to be loaded for these arguments: the command that they name. */
-export function commandsFor([first = '', second = '']: readonly string[]): readonly string[] {
-  const name = first === 'help' ? second : first
-  return COMMANDS.some((entry) => entry.name === name) ? [name] : []
-}
+/** What has to be loaded for these arguments: the command that they name, and what it may look at of others. */
+export const commandsFor = (words: readonly string[]): readonly string[] =>
+  COMMANDS.map(({ name }) => name).filter((name) => words.includes(name))
 
 /** Runs the program; whatever goes wrong ends in one sentence and an exit code. */
 export async function runProgram(program: Command): Promise<void> {

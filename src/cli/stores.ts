@@ -3,16 +3,12 @@ import type { Command } from 'commander'
 import { PlimsollError } from '../core/errors.ts'
 import { SYSTEM_TENANT } from '../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
-import type { SessionInfo } from '../ports/session-store.ts'
+import type { SessionRow } from '../dashboard/page-types.ts'
+import { listedSessions } from '../dashboard/stored-sessions.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore, sqlitePath, withoutPassword } from '../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../compose/plimsoll.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
-
-/** A session and the tenant it belongs to. */
-interface FoundSessionInfo extends SessionInfo {
-  readonly tenant: string
-}
 
 /** Tenants with sessions of people and agents. */
 export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<readonly string[]> {
@@ -21,18 +17,8 @@ export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<
 }
 
 /** Newest first. */
-export async function listSessions(stores: Stores, tenant?: string): Promise<readonly FoundSessionInfo[]> {
-  const found: FoundSessionInfo[] = []
-  for (const name of await tenantsOf(stores, tenant)) {
-    let after: string | undefined
-    for (;;) {
-      const page = await stores.sessions.list(name, { limit: 500, ...(after !== undefined && { after }) })
-      found.push(...page.map((info) => ({ ...info, tenant: name })))
-      after = page.at(-1)?.session
-      if (page.length < 500) break
-    }
-  }
-  return found.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
+export async function listSessions(stores: Stores, tenant?: string): Promise<readonly SessionRow[]> {
+  return listedSessions(stores.sessions, await tenantsOf(stores, tenant))
 }
 
 /** The tenant of a session: proxies key tenants by credential, and nobody remembers their names. */

@@ -1,10 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
-import { checkOrigin, headerReader } from '../gateway/access.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
-import type { Control } from '../gateway/operate/control.ts'
 import { statusOf } from '../gateway/answer.ts'
 import { type Asked, type RouteDeps, ROUTES } from './routes.ts'
 import { staticFile } from './static-files.ts'
@@ -27,7 +24,7 @@ export interface PageRequest {
 
 const API = '/plimsoll/ui/'
 const DOWNLOAD = '/plimsoll/download/'
-/** The largest question: a program for the sandbox. */
+/** The largest question: a hundred sessions by name. */
 const MOST_BODY_BYTES = 1024 * 1024
 
 /** Whatever a model or tool wrote stays text: no script but our own, no frame, no form, nothing from elsewhere. */
@@ -143,57 +140,3 @@ async function page(response: ServerResponse, path: string): Promise<void> {
 function send(response: ServerResponse, status: number, type: string, body: string): void {
   response.writeHead(status, { ...HEADERS, 'content-type': type, 'cache-control': 'no-store' }).end(body)
 }
-
-export interface ServedDashboard {
-  readonly url: string
-  close(): Promise<void>
-}
-
-export interface ServeOptions {
-  readonly port: number
-  readonly dashboard: Dashboard
-  /** Live events. */
-  readonly control: Control
-}
-
-const HOST = '127.0.0.1'
-const RULES = { isLocal: true, allowedHosts: [], allowedOrigins: [] }
-
-/** The page on a socket of its own. On loopback only: who may open the store's file may look at it. */
-export async function serveDashboard(options: ServeOptions): Promise<ServedDashboard> {
-  const server = createServer((incoming, response) => void answer(options, incoming, response))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, HOST, resolve)
-  })
-  return {
-    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
-    async close() {
-      options.control.close()
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      await closed
-    },
-  }
-}
-
-async function answer(
-  { dashboard, control }: ServeOptions,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const path = incoming.url ?? '/'
-  const header = headerReader(incoming)
-  try {
-    checkOrigin(RULES, header)
-    if (control.isOpen(path) || (control.serves(path) && !dashboard.serves(path))) {
-      await control.handle({ incoming, response, path, token: undefined, header, isReady: true })
-    } else await dashboard.handle({ incoming, response, path, audience: async () => EVERYTHING })
-  } catch (error) {
-    if (response.headersSent) return void response.destroy()
-    const message = isPlimsollError(error) ? error.message : 'The page could not be answered.'
-    response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message } }))
-  }
-}
-
-const EVERYTHING = { sees: () => true }

@@ -7,7 +7,6 @@ import type { MaintainedStore } from '../ports/store-maintenance.ts'
 import { packageVersion } from '../util/package-root.ts'
 import { createDashboard, type Dashboard } from './dashboard.ts'
 import type { DashboardInfo, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
-import type { Actions } from './routes.ts'
 import { storedSessions } from './stored-sessions.ts'
 
 export interface DashboardOptions {
@@ -20,7 +19,8 @@ export interface DashboardOptions {
   /** Variables that point an agent at the proxy. */
   readonly connect?: () => DashboardInfo['connect']
   readonly policy: () => Promise<readonly PolicyRow[]>
-  readonly actions?: Actions
+  /** Starts the demo session in the background. */
+  readonly demo?: () => Promise<void>
 }
 
 /** The page over a store and the engine that works on it. */
@@ -46,14 +46,12 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     budgets: (rows) => standingBudgets(plimsoll, rows),
     learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
     hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
-    actions: {
-      ...options.actions,
-      async forget(id) {
-        const found = (await plimsoll.limits.list()).find((entry) => idOf(entry) === id)
-        if (found === undefined) return false
-        const { tenant, endpoint, model } = found
-        return (await plimsoll.limits.forget({ tenant, endpoint, model })) > 0
-      },
+    demo: options.demo,
+    async forget(id) {
+      const found = (await plimsoll.limits.list()).find((entry) => idOf(entry) === id)
+      if (found === undefined) return false
+      const { tenant, endpoint, model } = found
+      return (await plimsoll.limits.forget({ tenant, endpoint, model })) > 0
     },
   })
 }

@@ -1,6 +1,7 @@
-import type { RecordRecall } from '../core/records.ts'
-import type { Thresholds } from '../core/target.ts'
+import type { Audit, Epoch, UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
+import type { LearnedEntry } from '../engine/learning/learned-limits.ts'
+import type { SessionInfo } from '../ports/session-store.ts'
 import type { StackedPart } from './stacked-parts.ts'
 
 /*
@@ -8,13 +9,8 @@ import type { StackedPart } from './stacked-parts.ts'
  */
 
 /** One line of the list of sessions. Figures come with the summary, which is read for the rows in view. */
-export interface SessionRow {
+export interface SessionRow extends SessionInfo {
   readonly tenant: string
-  readonly session: string
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly bytes: number
-  readonly version: number
 }
 
 /** How a session stands, from its log. */
@@ -50,52 +46,33 @@ export interface RowFigures extends SessionFigures {
   readonly recovered?: number
 }
 
-export interface PageCall {
+export interface PageCall extends Omit<UsageSeen, 'measured' | 'hidden' | 'limit'> {
   readonly number: number
-  readonly at: number
   readonly agent: string
-  readonly model: string
-  readonly purpose: 'turn' | 'summary' | 'extract'
   /** Tokens of the prompt: as the provider counted them, else our estimate. */
   readonly prompt: number
   readonly isMeasured: boolean
-  readonly estimated: number
   /** What the prompt would have been without any compaction. */
   readonly original: number
-  readonly usage?: Usage
-  readonly costUsd?: number
   readonly limit?: number
   readonly window?: number
-  readonly thresholds?: Thresholds
-  readonly epoch?: string
-  readonly durationMs?: number
   /** Tokens of the prompt by what they are; they add up to it. */
   readonly parts: Readonly<Record<string, number>>
 }
 
-export interface PageCompaction {
-  readonly id: string
-  readonly at: number
+/** `before` and `after` are upper bounds, as they are compared with the limit. */
+export interface PageCompaction extends Omit<Epoch, 'identities' | 'edits'> {
   readonly agent: string
   /** The call that it came before, by number. */
   readonly beforeCall: number
-  /** Upper bounds, as they are compared with the limit. */
-  readonly before: number
-  readonly after: number
   /** What the provider counted for the first request under it. */
   readonly counted?: number
-  readonly covered: number
-  readonly forced: boolean
-  readonly reason: string
-  readonly policy: string
   readonly undone: boolean
   readonly isStanding: boolean
   /** What the model reads in place of what was taken out. */
   readonly record: string
   readonly edits: readonly PageEdit[]
   readonly price?: CompactionPrice
-  /** What the view still says of what was taken out of it, as shares. Absent in records of earlier versions. */
-  readonly recall?: RecordRecall
 }
 
 /** What a compaction does to the bill, in dollars of the prompt; absent without a price. */
@@ -116,23 +93,13 @@ export interface PageEdit {
   readonly handle?: string
 }
 
-export interface PageCut {
-  readonly at: number
-  readonly action: string
-  readonly reason: string
-  readonly tool?: string
-  readonly originalBytes: number
-  readonly shownBytes: number
-  readonly handle?: string
-}
-
 /** A whole session, texts left out: those come item by item. */
 export interface SessionPage extends Omit<SessionFigures, 'cuts'> {
   readonly startedAt: number
   readonly updatedAt: number
   readonly callList: readonly PageCall[]
   readonly compactionList: readonly PageCompaction[]
-  readonly cuts: readonly PageCut[]
+  readonly cuts: readonly Audit[]
   readonly pins: readonly string[]
   readonly items: number
   readonly policies: readonly string[]
@@ -214,17 +181,7 @@ export interface MeterRow {
   readonly ratio: { readonly low: number; readonly median: number; readonly high: number }
 }
 
-export interface LearnedRow {
-  readonly tenant: string
-  readonly endpoint: string
-  readonly model: string
-  readonly window?: number
-  readonly bodyBytes?: number
-  /** How it was learned. */
-  readonly from: 'refusal' | 'silent-truncation'
-  readonly at: number
-  /** It is forgotten by itself then. */
-  readonly until: number
+export interface LearnedRow extends LearnedEntry {
   readonly id: string
 }
 
@@ -266,7 +223,7 @@ export type ReportPart = { readonly title: string } & (
   | { readonly kind: 'bars'; readonly rows: readonly ReportBar[] }
   | ReportTable
   | { readonly kind: 'texts'; readonly texts: readonly ReportText[] }
-  | { readonly kind: 'problems'; readonly problems: readonly string[] }
+  | { readonly kind: 'lines'; readonly lines: readonly ReportLine[] }
 )
 
 /** Tokens of each call's prompt. */
@@ -294,6 +251,11 @@ export interface ReportTable {
   readonly kind: 'table'
   readonly heads: readonly string[]
   readonly rows: readonly (readonly (string | number)[])[]
+}
+
+export interface ReportLine {
+  readonly text: string
+  readonly state?: 'good' | 'bad'
 }
 
 export interface ReportText {

@@ -31,21 +31,10 @@ export interface RouteDeps {
   readonly learned: () => Promise<readonly LearnedRow[]>
   /** Whether the client was kept out of steps of this agent. */
   readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
-  readonly actions: Actions
-}
-
-/** What the page can do beside looking and working on sessions. */
-export interface Actions {
   /** Forgets what was learned about an endpoint. */
-  forget?(id: string): Promise<boolean>
-  /** Starts the demo session in the background. */
-  demo?(): Promise<void>
-  compare?(request: CompareRequest): Promise<unknown>
-}
-
-export interface CompareRequest {
-  readonly session: string
-  readonly sides: readonly { readonly policy: string; readonly window: number }[]
+  readonly forget: (id: string) => Promise<boolean>
+  /** Starts the demo session in the background; a page without a proxy has none. */
+  readonly demo?: () => Promise<void>
 }
 
 /** What was asked, as JSON members; from the query of a GET or the body of a POST. */
@@ -75,19 +64,15 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     method: 'POST',
     async answer({ sessions, plimsoll }, { sessions: wanted }, audience) {
       const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
-      const found: RowFigures[] = []
+      const figures: RowFigures[] = []
       for (const each of list) {
         const [tenant, session] = [tenantIn(each, audience), textIn(each, 'session')]
-        const figures = await sessions.figures(tenant, session).catch(() => undefined)
-        if (figures === undefined) continue
+        const found = await sessions.summary(tenant, session).catch(() => undefined)
+        if (found === undefined) continue
         const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
-        found.push({
-          ...figures,
-          verdict,
-          recovered,
-        })
+        figures.push({ ...found.figures, verdict, recovered })
       }
-      return { figures: found }
+      return { figures }
     },
   },
   session: {
@@ -164,29 +149,6 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { stat, start, end, text: new TextDecoder().decode(bytes) }
     },
   },
-  'artifact/search': {
-    method: 'POST',
-    answer: async ({ plimsoll }, asked, audience) =>
-      plimsoll.artifacts.grep(handleIn(asked), {
-        tenant: tenantIn(asked, audience),
-        pattern: textIn(asked, 'pattern'),
-      }),
-  },
-  'artifact/query': {
-    method: 'POST',
-    async answer({ plimsoll }, asked, audience) {
-      const sql = textIn(asked, 'sql', '')
-      return plimsoll.artifacts.query(handleIn(asked), {
-        tenant: tenantIn(asked, audience),
-        sql: sql || undefined,
-      })
-    },
-  },
-  'artifact/run': {
-    method: 'POST',
-    answer: async ({ plimsoll }, asked, audience) =>
-      plimsoll.artifacts.run(handleIn(asked), { tenant: tenantIn(asked, audience), code: textIn(asked, 'code') }),
-  },
   spending: {
     method: 'GET',
     async answer(deps, _asked, audience) {
@@ -238,37 +200,17 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const found = (await deps.learned()).find((row) => row.id === id)
       if (found === undefined || !audience.sees(found.tenant))
         throw new PlimsollError('not-found', 'Nothing of that name was learned.')
-      return { forgotten: await action(deps, 'forget', 'Nothing can be forgotten from here.')(id) }
+      return { forgotten: await deps.forget(id) }
     },
   },
   demo: {
     method: 'POST',
-    async answer(deps) {
-      await action(deps, 'demo', 'The demo session needs a running proxy.')()
+    async answer({ demo }) {
+      if (demo === undefined) throw new PlimsollError('unsupported', 'The demo session needs a running proxy.')
+      await demo()
       return { started: true }
     },
   },
-  compare: {
-    method: 'POST',
-    async answer(deps, asked) {
-      const compare = action(deps, 'compare', 'Only recorded files can be compared: plimsoll dashboard session.jsonl')
-      const sides = (Array.isArray(asked['sides']) ? (asked['sides'] as Asked[]) : []).slice(0, 2).map((side) => ({
-        policy: textIn(side, 'policy'),
-        window: numberIn(side, 'window', 0),
-      }))
-      return compare({ session: textIn(asked, 'session'), sides })
-    },
-  },
-}
-
-function action<Name extends keyof Actions>(
-  { actions }: RouteDeps,
-  name: Name,
-  missing: string,
-): NonNullable<Actions[Name]> {
-  const found = actions[name]
-  if (found === undefined) throw new PlimsollError('unsupported', missing)
-  return found
 }
 
 const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknown'
@@ -279,8 +221,8 @@ const seen = async (sessions: StoredSessions, audience: Audience, query = ''): P
 async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
   const spending = new Spending()
   for (const { tenant, session } of rows) {
-    const found = await sessions.spending(tenant, session).catch(() => undefined)
-    if (found !== undefined) spending.join(found)
+    const found = await sessions.summary(tenant, session).catch(() => undefined)
+    if (found !== undefined) spending.join(found.spending)
   }
   return spending
 }

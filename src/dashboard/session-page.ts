@@ -1,17 +1,10 @@
 import { costOfUsage, type PriceModel, simulateUsage } from '../core/price.ts'
 import type { Epoch } from '../core/records.ts'
+import { insertedTexts } from '../core/epochs.ts'
 import { addUsage, NO_USAGE } from '../core/usage.ts'
 import { unmanagedCost } from '../meter/index.ts'
 import { compositionOf, type CountText, type FoldedLog, type LoggedCall } from './session-log.ts'
-import type {
-  CompactionPrice,
-  PageCall,
-  PageCompaction,
-  PageCut,
-  PageEdit,
-  SessionFigures,
-  SessionPage,
-} from './page-types.ts'
+import type { CompactionPrice, PageCall, PageCompaction, PageEdit, SessionFigures, SessionPage } from './page-types.ts'
 
 export interface PageInputs {
   readonly tenant: string
@@ -70,15 +63,7 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
         ...priceOfCompaction(epoch.before, counted ?? epoch.after, inputs.priceOf(model ?? modelOf(log))),
       }
     }),
-    cuts: log.audits.map(({ at, action, reason, tool, originalBytes, shownBytes, handle }): PageCut => ({
-      at,
-      action,
-      reason,
-      tool,
-      originalBytes,
-      shownBytes,
-      handle,
-    })),
+    cuts: log.audits,
     pins: [...log.pins],
     items: log.items.length,
     policies: [...new Set(log.epochs.map(({ epoch }) => epoch.policy))],
@@ -92,39 +77,18 @@ function callsOf(log: FoldedLog): readonly PageCall[] {
 }
 
 function pageCall(call: LoggedCall, saved: number): PageCall {
-  const {
-    number,
-    at,
-    agent = MAIN,
-    model,
-    purpose,
-    estimated,
-    usage,
-    costUsd,
-    limit,
-    thresholds,
-    epoch,
-    durationMs,
-  } = call
+  const { measured: _, hidden: __, limit, agent = MAIN, usage, ...rest } = call
   const isMeasured = usage !== undefined && usage.input > 0
-  const prompt = isMeasured ? usage.input : Math.round(estimated)
+  const prompt = isMeasured ? usage.input : Math.round(call.estimated)
   return {
-    number,
-    at,
+    ...rest,
     agent,
-    model,
-    purpose,
+    usage,
     prompt,
     isMeasured,
-    estimated: Math.round(estimated),
-    original: purpose === 'turn' ? prompt + saved : prompt,
-    usage,
-    costUsd,
+    original: call.purpose === 'turn' ? prompt + saved : prompt,
     limit: limit?.tokens,
     window: limit?.window,
-    thresholds,
-    epoch,
-    durationMs,
     parts: {},
   }
 }
@@ -164,23 +128,15 @@ function compactionOf(
   log: FoldedLog,
   standing: ReadonlyMap<string, Epoch>,
 ): PageCompaction {
-  const { id, at, agent = MAIN, before, after, count, forced, reason, policy, edits, recall } = epoch
+  const { identities: _, edits, agent = MAIN, ...rest } = epoch
   return {
-    id,
-    at,
+    ...rest,
     agent,
     beforeCall: callsBefore + 1,
-    before: Math.round(before),
-    after: Math.round(after),
-    covered: count,
-    forced,
-    reason,
-    policy,
-    undone: log.undone.has(id),
-    isStanding: standing.get(agent)?.id === id,
-    record: edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : [])).join('\n\n'),
+    undone: log.undone.has(epoch.id),
+    isStanding: standing.get(agent)?.id === epoch.id,
+    record: insertedTexts(epoch).join('\n\n'),
     edits: edits.map(editOf),
-    recall,
   }
 }
 

@@ -4,68 +4,59 @@ import type { MeterRow, SpendingPage, SpendingRow } from './page-types.ts'
 
 type Sum = { calls: number; usage: SpendingRow['usage']; costUsd: number }
 
+type Split = 'byDay' | 'byModel' | 'byAgent' | 'byKey'
+
 /** Adds up the calls of many sessions. One of a single session is small enough to be kept. */
 export class Spending {
-  readonly #byDay = new Map<string, Sum>()
-  readonly #byModel = new Map<string, Sum>()
-  readonly #byAgent = new Map<string, Sum>()
-  readonly #byKey = new Map<string, Sum>()
+  readonly #splits: Readonly<Record<Split, Map<string, Sum>>> = {
+    byDay: new Map(),
+    byModel: new Map(),
+    byAgent: new Map(),
+    byKey: new Map(),
+  }
   readonly #ratios = new Map<string, number[]>()
   readonly #total: Sum = { calls: 0, usage: NO_USAGE, costUsd: 0 }
   #sessions = 0
 
   add({ calls }: FoldedLog, tenant: string): void {
     if (calls.length > 0) this.#sessions++
-    for (const {
-      at,
-      model,
-      agent = 'main',
-      key = tenant,
-      usage = NO_USAGE,
-      costUsd = 0,
-      estimated,
-      purpose,
-      measured,
-    } of calls) {
-      const call = { usage, costUsd }
-      grow(this.#total, call)
-      grow(entry(this.#byDay, new Date(at).toISOString().slice(0, 10)), call)
-      grow(entry(this.#byModel, model), call)
-      grow(entry(this.#byAgent, agent), call)
-      grow(entry(this.#byKey, key), call)
+    for (const { at, model, agent = 'main', key = tenant, usage = NO_USAGE, ...call } of calls) {
+      const { costUsd = 0, estimated, purpose, measured } = call
+      const one = { calls: 1, usage, costUsd }
+      grow(this.#total, one)
+      const { byDay, byModel, byAgent, byKey } = this.#splits
+      grow(entry(byDay, new Date(at).toISOString().slice(0, 10)), one)
+      grow(entry(byModel, model), one)
+      grow(entry(byAgent, agent), one)
+      grow(entry(byKey, key), one)
       if (purpose !== 'turn' || measured === undefined || usage.input === 0 || estimated === 0) continue
-      const ratios = this.#ratios.get(model) ?? []
-      this.#ratios.set(model, ratios)
-      ratios.push(usage.input / estimated)
+      this.#ratiosOf(model).push(usage.input / estimated)
     }
   }
 
   /** Adds what another one has added up. */
   join(other: Spending): void {
     this.#sessions += other.#sessions
-    growBy(this.#total, other.#total)
-    const pairs = [
-      [this.#byDay, other.#byDay],
-      [this.#byModel, other.#byModel],
-      [this.#byAgent, other.#byAgent],
-      [this.#byKey, other.#byKey],
-    ] as const
-    for (const [own, others] of pairs) for (const [name, sum] of others) growBy(entry(own, name), sum)
-    for (const [model, found] of other.#ratios) {
-      const ratios = this.#ratios.get(model) ?? []
-      this.#ratios.set(model, ratios)
-      for (const ratio of found) ratios.push(ratio)
-    }
+    grow(this.#total, other.#total)
+    for (const [split, sums] of Object.entries(other.#splits))
+      for (const [name, sum] of sums) grow(entry(this.#splits[split as Split], name), sum)
+    for (const [model, found] of other.#ratios) for (const ratio of found) this.#ratiosOf(model).push(ratio)
+  }
+
+  #ratiosOf(model: string): number[] {
+    const ratios = this.#ratios.get(model) ?? []
+    this.#ratios.set(model, ratios)
+    return ratios
   }
 
   page(budgets: SpendingPage['budgets']): SpendingPage {
     const dearest = (sums: ReadonlyMap<string, Sum>): SpendingRow[] =>
       rows(sums).sort((a, b) => b.costUsd - a.costUsd || b.usage.input - a.usage.input)
     return {
-      byDay: rows(this.#byDay).sort((a, b) => a.name.localeCompare(b.name)),
-      byModel: dearest(this.#byModel),
-      byAgent: dearest(this.#byAgent),
-      byKey: dearest(this.#byKey),
+      byDay: rows(this.#splits.byDay).sort((a, b) => a.name.localeCompare(b.name)),
+      byModel: dearest(this.#splits.byModel),
+      byAgent: dearest(this.#splits.byAgent),
+      byKey: dearest(this.#splits.byKey),
       total: this.#total,
       sessions: this.#sessions,
       budgets,
@@ -87,9 +78,7 @@ function entry(sums: Map<string, Sum>, name: string): Sum {
   return sum
 }
 
-const grow = (sum: Sum, call: Pick<Sum, 'usage' | 'costUsd'>): void => growBy(sum, { calls: 1, ...call })
-
-function growBy(sum: Sum, { calls, usage, costUsd }: Sum): void {
+function grow(sum: Sum, { calls, usage, costUsd }: Sum): void {
   sum.calls += calls
   sum.usage = addUsage(sum.usage, usage)
   sum.costUsd += costUsd

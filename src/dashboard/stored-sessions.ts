@@ -13,17 +13,22 @@ import { Spending } from './spending.ts'
 export interface StoredSessions {
   /** Newest first; `query` is a part of the name, without regard to case. */
   list(query?: string): Promise<readonly SessionRow[]>
-  figures(tenant: string, session: string): Promise<SessionFigures>
-  /** What the session spent; not to be changed. */
-  spending(tenant: string, session: string): Promise<Spending>
+  /** How the session stands, and what it spent; not to be changed. */
+  summary(tenant: string, session: string): Promise<Summary>
   /** @throws PlimsollError `not-found` */
   log(tenant: string, session: string): Promise<{ readonly log: FoldedLog; readonly version: number }>
 }
 
 /** Logs are kept up to this many characters of text, so that a page that is reloaded does not read megabytes again. */
 const KEPT_CHARACTERS = 32 * 1024 * 1024
-const KEPT_FIGURES = 20_000
+const KEPT_SUMMARIES = 20_000
 const PAGE = 500
+
+/** What a list and the spending page need of a log. */
+interface Summary {
+  readonly figures: SessionFigures
+  readonly spending: Spending
+}
 
 interface KeptLog {
   readonly records: readonly LogRecord[]
@@ -35,8 +40,7 @@ export function storedSessions(
   priceOf: PriceOf,
 ): StoredSessions {
   const logs = new BoundedMap<string, KeptLog>(KEPT_CHARACTERS)
-  const figures = new BoundedMap<string, SessionFigures>(KEPT_FIGURES)
-  const spendings = new BoundedMap<string, { readonly spending: Spending; readonly version: number }>(KEPT_FIGURES)
+  const sums = new BoundedMap<string, Summary>(KEPT_SUMMARIES)
   const keyOf = (of: string, session: string): string => JSON.stringify([of, session])
 
   const recordsOf = async (of: string, session: string): Promise<KeptLog> => {
@@ -64,42 +68,41 @@ export function storedSessions(
   return {
     async list(query = '') {
       const wanted = query.toLowerCase()
-      const rows: SessionRow[] = []
-      for (const name of await tenantsWithSessions(store)) {
-        let after: string | undefined
-        for (;;) {
-          const page = await store.list(name, { limit: PAGE, after })
-          for (const info of page) if (info.session.toLowerCase().includes(wanted)) rows.push({ ...info, tenant: name })
-          after = page.at(-1)?.session
-          if (page.length < PAGE) break
-        }
-      }
-      return rows.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
+      const rows = await listedSessions(store, await tenantsWithSessions(store))
+      return rows.filter(({ session }) => session.toLowerCase().includes(wanted))
     },
-    async figures(of, session) {
+    async summary(of, session) {
       const key = keyOf(of, session)
-      const known = figures.get(key)
-      if (known !== undefined && known.version === (await store.version(of, session))) return known
+      const known = sums.get(key)
+      if (known !== undefined && known.figures.version === (await store.version(of, session))) return known
       const { records, version } = await recordsOf(of, session)
-      const found = figuresOf(foldLog(records), { tenant: of, session, version, priceOf })
-      figures.set(key, found)
-      return found
-    },
-    async spending(of, session) {
-      const key = keyOf(of, session)
-      const known = spendings.get(key)
-      if (known !== undefined && known.version === (await store.version(of, session))) return known.spending
-      const { records, version } = await recordsOf(of, session)
+      const log = foldLog(records)
       const spending = new Spending()
-      spending.add(foldLog(records), of)
-      spendings.set(key, { spending, version })
-      return spending
+      spending.add(log, of)
+      const found = { figures: figuresOf(log, { tenant: of, session, version, priceOf }), spending }
+      sums.set(key, found)
+      return found
     },
     async log(of, session) {
       const { records, version } = await recordsOf(of, session)
       return { log: foldLog(records), version }
     },
   }
+}
+
+/** The sessions of these tenants, newest first. */
+export async function listedSessions(store: SessionStore, tenants: readonly string[]): Promise<readonly SessionRow[]> {
+  const rows: SessionRow[] = []
+  for (const tenant of tenants) {
+    let after: string | undefined
+    for (;;) {
+      const page = await store.list(tenant, { limit: PAGE, after })
+      rows.push(...page.map((info) => ({ ...info, tenant })))
+      after = page.at(-1)?.session
+      if (page.length < PAGE) break
+    }
+  }
+  return rows.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
 }
 
 /** The store keeps values of its own under names that have no session. */

@@ -11,7 +11,7 @@ export type { HeaderReader } from '../formats/endpoints.ts'
 
 /** Set by the caller; wins over everything that can be read from the request. */
 export const SESSION_HEADER = 'x-plimsoll-session'
-const AGENT_HEADER = 'x-plimsoll-agent'
+export const AGENT_HEADER = 'x-plimsoll-agent'
 
 /** Longer names are hashed: a name is a key in a store, not a document. */
 const MAX_NAME = 200

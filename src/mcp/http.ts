@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
-import { parsedJson } from '../core/values.ts'
 import type { Plimsoll } from '../options.ts'
 import {
   admit,
@@ -21,8 +20,8 @@ import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/answer.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { either, group, list, number, oneOf, text, type Schema } from '../settings/values.ts'
-import { cancelling, CONNECTION, mcpServer, loadSdk } from './server.ts'
-import { PLIMSOLL, reachOf, SCOPE, type McpScope, type Reach } from './scope.ts'
+import { mcpServer, loadSdk } from './server.ts'
+import { PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 
 /** A request of a socket as the fetch API knows it; its signal fires when the client leaves before its answer is out. */
 function requestOf(incoming: IncomingMessage, response: ServerResponse, path: string): Request {
@@ -99,10 +98,8 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
   needsToken(host, token)
   const sdk = await loadSdk()
   const handler = sdk.createMcpHandler(({ authInfo }) =>
-    mcpServer(sdk, reaches.get(authInfo?.extra ?? {}) ?? reachOf(plimsoll, {})),
+    mcpServer(sdk, reachOf(plimsoll, (authInfo?.extra?.['scope'] as McpScope | undefined) ?? {})),
   )
-  const reaches = new WeakMap<object, Reach>()
-  const cancellable = cancelling()
   const deps: Deps = {
     plimsoll,
     options,
@@ -111,17 +108,9 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
       allowedHosts: options.allowedHosts ?? [],
       allowedOrigins: options.allowedOrigins ?? [],
     },
-    async serve(request, scope) {
-      const read = request.method === 'POST' ? await sdk.readRequestBody(request) : undefined
-      if (read?.tooLarge === true)
-        throw new PlimsollError('too-large', 'The request is larger than the MCP server takes.')
-      return cancellable(parsedJson(read?.text ?? ''), request.headers.get(CONNECTION) ?? undefined, (cancelled) => {
-        const extra = {}
-        reaches.set(extra, { ...reachOf(plimsoll, scope), cancelled })
-        const authInfo = { token: '', clientId: '', scopes: [], extra }
-        return handler.fetch(withBody(request, read?.text), { authInfo })
-      })
-    },
+    // The SDK hands on what it knows of the client's login: that is how a scope reaches the server of one request.
+    serve: (request, scope) =>
+      handler.fetch(request, { authInfo: { token: '', clientId: '', scopes: [], extra: { scope } } }),
   }
   const server = createServer((incoming, response) => void answer(deps, incoming, response))
   await new Promise<void>((resolve, reject) => {
@@ -144,13 +133,6 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
       await closed
     },
   }
-}
-
-/** The same request after it was read. The connection is known to us alone: the SDK answers each request for itself. */
-function withBody({ url, method, headers, signal }: Request, body: string | undefined): Request {
-  const own = new Headers(headers)
-  own.delete(CONNECTION)
-  return new Request(url, { method, headers: own, signal, ...(body !== undefined && { body }) })
 }
 
 interface Deps {

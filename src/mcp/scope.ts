@@ -31,8 +31,6 @@ export interface Reach {
   readonly tenant: string
   readonly session?: string
   readonly agent?: string
-  /** The client cancelled what it asked for, beside what the protocol itself says. */
-  readonly cancelled?: AbortSignal
 }
 
 export interface Conversation {

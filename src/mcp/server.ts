@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { CallToolResult, McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { packageVersion } from '../util/package-root.ts'
@@ -17,7 +16,6 @@ import { type Reach, PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 import { artifactList, readerTools, type McpTool } from './tools.ts'
 import { contextTools } from './context-tools.ts'
 import { recordOf } from '../core/values.ts'
-import { BoundedMap } from '../util/bounded-map.ts'
 import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../options.ts'
 
@@ -32,7 +30,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
     { name: 'plimsoll', title: 'Plimsoll', version: packageVersion() },
     { instructions: INSTRUCTIONS },
   )
-  for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool, reach)
+  for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool)
   const text = { mimeType: 'text/plain' }
   server.registerResource(
     'artifact',
@@ -81,7 +79,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
   return server
 }
 
-function register(server: McpServer, tool: McpTool, { cancelled }: Reach): void {
+function register(server: McpServer, tool: McpTool): void {
   const { name, title, description, isReadOnly, asksModel = false } = tool
   server.registerTool(
     name,
@@ -98,24 +96,17 @@ function register(server: McpServer, tool: McpTool, { cancelled }: Reach): void 
         openWorldHint: asksModel,
       },
     },
-    (input, context) => answer(tool, input, context, cancelled),
+    (input, context) => answer(tool, input, context),
   )
 }
 
 /** What the caller did wrong is a result that says so, for a model to read and do better. */
-async function answer(
-  tool: McpTool,
-  input: unknown,
-  { mcpReq }: ServerContext,
-  cancelled: AbortSignal | undefined,
-): Promise<CallToolResult> {
-  return inPlainWords(async () => {
-    const signal = cancelled === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelled])
-    const call = { signal, onProgress: progressOf(mcpReq) }
+const answer = (tool: McpTool, input: unknown, { mcpReq }: ServerContext): Promise<CallToolResult> =>
+  inPlainWords(async () => {
+    const call = { signal: mcpReq.signal, onProgress: progressOf(mcpReq) }
     const { ok, text, data } = await tool.run(tool.check(input ?? {}), call)
-    return { content: [{ type: 'text', text }], structuredContent: { ...data }, ...(!ok && { isError: true }) }
+    return { content: [{ type: 'text', text }], structuredContent: { ...data }, isError: ok ? undefined : true }
   })
-}
 
 /** Told to those who asked for it, and only when it went on: a reader may begin its work again in another way. */
 function progressOf({ _meta, notify }: ServerContext['mcpReq']): (share: number) => void {
@@ -193,47 +184,6 @@ async function loaded<T>(load: () => Promise<T>): Promise<T> {
       { advice: `Install it with: npm install ${PACKAGE}`, fields: { package: PACKAGE }, cause },
     )
   }
-}
-
-/** By it clients of the protocol's 2025 revisions say which connection a request belongs to. */
-export const CONNECTION = 'mcp-session-id'
-
-/** Calls that may be cancelled; those that are over are pushed out by newer ones. */
-const MOST_CALLS = 10_000
-
-/**
- * Clients of the 2025 revisions cancel a call by a notice in a request of its own. Each gets a random name for its connection when it begins,
- * so that no client cancels another's call. Nothing else is kept about a connection: any server may take its next request, and a notice that
- * reaches another one than the call cancels nothing.
- */
-export function cancelling() {
-  const calls = new BoundedMap<string, AbortController>(MOST_CALLS)
-  const keyOf = (connection: string, id: unknown): string => JSON.stringify([connection, id])
-  /** `serve` gets the signal that a later notice fires. */
-  return async (
-    message: unknown,
-    connection: string | undefined,
-    serve: (cancelled: AbortSignal) => Promise<Response>,
-  ): Promise<Response> => {
-    const { method, id, params } = recordOf(message) ?? {}
-    const call = new AbortController()
-    if (connection === undefined) {
-      const response = await serve(call.signal)
-      return method === 'initialize' && response.ok ? named(response) : response
-    }
-    if (method === 'notifications/cancelled') {
-      const cancelled = keyOf(connection, recordOf(params)?.['requestId'])
-      calls.get(cancelled)?.abort(new DOMException('The client cancelled the call.', 'AbortError'))
-      calls.delete(cancelled)
-    } else if (id !== undefined) calls.set(keyOf(connection, id), call)
-    return serve(call.signal)
-  }
-}
-
-function named({ body, status, headers }: Response): Response {
-  const all = new Headers(headers)
-  all.set(CONNECTION, randomUUID())
-  return new Response(body, { status, headers: all })
 }
 
 export interface StdioMcp {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { inspectAll } from '../../src/cli/reports/inspect.ts'
-import { inspectPage, replayPage } from '../../src/cli/reports/pages.ts'
+import { inspectAll, inspectReport } from '../../src/cli/reports/inspect.ts'
+import { replayReport } from '../../src/cli/reports/replay.ts'
 import type { Report } from '../../src/dashboard/page-types.ts'
 import { singlePage } from '../../src/dashboard/static-files.ts'
 import { replaySession } from '../../src/lab/replay/replay.ts'
@@ -30,7 +30,7 @@ const HOSTILE = {
 }
 
 const inspected = (): Report =>
-  inspectPage(
+  inspectReport(
     inspectAll([SAMPLE, HOSTILE, ...loadFixture('codex-rollout.jsonl').recordings], {
       countText: byCharacter,
       window: 3_000,
@@ -40,7 +40,7 @@ const inspected = (): Report =>
 
 const replayed = async (): Promise<Report> => {
   const [recording] = loadFixture('claude-code.jsonl').recordings
-  return replayPage(
+  return replayReport(
     await Promise.all([8_000, 16_000].map((window) => replaySession(recording!, { window, policy: 'plimsoll' }))),
   )
 }
@@ -81,6 +81,11 @@ it.each([
   for (const width of [375, 420, 1_200]) {
     const { page, trouble } = await open(report, width)
     try {
+      // Charts are drawn when they come into view.
+      for (const chart of await page.locator('.chart').all()) {
+        await chart.scrollIntoViewIfNeeded()
+        await chart.locator('canvas').waitFor()
+      }
       const root = await page.evaluate(() => ({
         scroll: document.documentElement.scrollWidth,
         client: document.documentElement.clientWidth,
@@ -115,7 +120,7 @@ function factsOf({ heading, sections }: Report): string[] {
       if (part.kind === 'bars') return part.rows.flatMap(({ name, label }) => [name, label])
       if (part.kind === 'texts') return part.texts.flatMap(({ title: head, about: why, text }) => [head, why, text])
       if (part.kind === 'figures') return part.figures.flat()
-      if (part.kind === 'problems') return [...part.problems]
+      if (part.kind === 'lines') return part.lines.map(({ text }) => text)
       if (part.kind === 'composition') return part.parts.map(({ name }) => name)
       return part.line === undefined ? [] : [`${part.line.name} ${read(part.line.value)}`]
     }),
@@ -126,7 +131,7 @@ function factsOf({ heading, sections }: Report): string[] {
 
 it('the page of many sessions draws its charts when they come into view', async () => {
   const all = Array.from({ length: 20 }, () => SAMPLE)
-  const { page } = await open(inspectPage(inspectAll(all, { countText: byCharacter, window: 3_000 })), 1_200)
+  const { page } = await open(inspectReport(inspectAll(all, { countText: byCharacter, window: 3_000 })), 1_200)
   try {
     const drawn = () => page.locator('.chart canvas').count()
     await page.locator('.chart').first().scrollIntoViewIfNeeded()

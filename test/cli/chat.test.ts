@@ -148,23 +148,18 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(metrics)
     const answers: readonly (readonly [string, RegExp | string])[] = [
       ['/tokens', /used +[\d,]+ of [\d,]+ tokens/],
-      ['/context', 'results: read_file'],
-      ['/compaction', 'policy plimsoll: from 97 %'],
       ['/pin', /1 +user +read notes\.txt/],
       ['/pin 1', 'Item 1 is pinned.'],
       ['/pin 1 off', 'Item 1 is no longer pinned.'],
-      ['/artifacts', 'Nothing of this session is stored outside the window.'],
       ['/recall beta', /alpha beta|beta/],
       ['/cost', /\$[\d.]+ for 2 calls/],
       ['/budget 2.50', /of \$2\.50 spent/],
       ['/budget', 'left'],
       ['/model', 'claude-sonnet-4-5 at http://127.0.0.1'],
-      ['/models sonnet-4-5', 'claude-sonnet-4-5'],
       ['/policy', 'plimsoll (known:'],
       ['/undo', 'No compaction is in force.'],
       ['/session', 'commands: 4 entries, 2 calls'],
       ['/sessions', 'read notes.txt'],
-      ['/export talk.md', 'talk.md'],
       ['/help', 'Ctrl-C stops a turn and keeps the session.'],
       ['/nonsense', 'There is no command /nonsense'],
       ['/policy nonsense', 'There is no policy "nonsense"'],
@@ -176,7 +171,6 @@ describe('chat in a terminal', () => {
       terminal.send(command + ENTER)
       await terminal.waitFor(answer)
     }
-    expect(readFileSync(join(home, 'talk.md'), 'utf8')).toContain('## You\n\nread notes.txt')
     await terminal.waitFor('> ')
     terminal.send(`/exit${ENTER}`)
     expect(await terminal.ended).toMatchObject({ code: 0 })
@@ -201,9 +195,6 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('> ')
     terminal.send(`/undo${ENTER}`)
     await terminal.waitFor(/ep_[0-9a-f]+ is undone/)
-    await terminal.waitFor('> ')
-    terminal.send(`/artifacts${ENTER}`)
-    await terminal.waitFor(/art_[0-9a-z]{26}/)
   })
 
   it('lets the model of the chat write the summary where a settings file says so', async () => {
@@ -243,9 +234,9 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('日本語 한국어')
     await terminal.waitFor(/tokens/)
     await terminal.waitFor('> ')
-    terminal.send(`/context${ENTER}`)
-    await terminal.waitFor('tool declarations')
-    for (const command of ['/tokens', '/models opus', '/sessions', '/compaction', '/help']) {
+    terminal.send(`/cost${ENTER}`)
+    await terminal.waitFor('for 1 calls')
+    for (const command of ['/tokens', '/sessions', '/help']) {
       await terminal.waitFor('> ')
       terminal.send(command + ENTER)
     }
@@ -311,26 +302,6 @@ describe('chat in a pipe', () => {
     const untrusted = join(home, 'untrusted.yaml')
     writeFileSync(untrusted, `instructions: { trustProject: false, globalDir: ${join(home, '.adk-code')} }\n`)
     expect(await places('--config', untrusted)).toEqual(['/.adk-code/AGENTS.md'])
-  })
-
-  it('routes an unknown tool to a program only when asked to, as an argument array', async () => {
-    const refused = await plimsoll(home, ['chat', '--provider', 'demo', '--allow', 'all', '-p', 'uname -s'])
-    expect(refused.out).toContain('There is no tool "uname"')
-    const routed = await plimsoll(home, [
-      'chat',
-      '--provider',
-      'demo',
-      '--allow',
-      'uname',
-      '--route-unknown-tools',
-      '-p',
-      'uname -s ;touch hacked',
-    ])
-    // `;touch` is an argument of uname here, which uname refuses; a shell would have run it.
-    expect(routed.out).toMatch(/uname: (?:extra|invalid|unrecognized|illegal)|begins with/)
-    expect(readdirSync(home)).not.toContain('hacked')
-    const unasked = await plimsoll(home, ['chat', '--provider', 'demo', '--route-unknown-tools', '-p', 'uname -s'])
-    expect(unasked.out).toContain('The user did not allow this call')
   })
 
   it('says what to do without a key, and with a flag that makes no sense', async () => {

@@ -98,9 +98,16 @@ describe('the command line', () => {
     expect(ran.err).not.toMatch(/\n\s+at /)
   })
 
+  it('completes commands and options by the words before the cursor', async () => {
+    const words = async (...before: string[]): Promise<string[]> =>
+      (await plimsoll(home, ['completion', 'words', '--', ...before])).out.trim().split('\n')
+    expect(await words()).toEqual(expect.arrayContaining(['inspect', 'sessions', '--help']))
+    expect(await words('sessions', 'ls')).toEqual(expect.arrayContaining(['--limit', '--json']))
+  })
+
   it('a closed pipe is no error', async () => {
     const { code, out } = await plimsoll(home, ['completion', 'bash'])
     expect(code).toBe(0)
-    expect(out).toContain('complete -o filenames -F _plimsoll plimsoll')
+    expect(out).toContain('complete -o default -F _plimsoll plimsoll')
   })
 })

@@ -102,17 +102,6 @@ describe('two tenants on the dashboard', () => {
           ask(who, `/plimsoll/ui/${name}`, { tenant: tenants[other], session: 'run-1', to: 'stolen', identity: 'x' }),
         ),
       )),
-      ...(await Promise.all(
-        ['artifact/search', 'artifact/query', 'artifact/run'].map((name) =>
-          ask(who, `/plimsoll/ui/${name}`, {
-            tenant: tenants[other],
-            handle: handles[other],
-            pattern: '.',
-            sql: 'SELECT * FROM data',
-            code: 'artifact.text',
-          }),
-        ),
-      )),
     ]
     expect(tried.map(({ status }) => status)).toEqual(tried.map(() => 403))
     expect(holds(tried.map(({ text }) => text).join())).toEqual([])

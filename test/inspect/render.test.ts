@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest'
 
 import { columnChart, displayWidth, fitEnd, fitWidth, plainText, short } from '../../src/cli/kit/figures.ts'
-import {
-  inspectAll,
-  type InspectAllOptions,
-  renderInspections,
-  type TerminalOptions,
-} from '../../src/cli/reports/inspect.ts'
-import { inspectPage } from '../../src/cli/reports/pages.ts'
+import { inspectAll, inspectReport, type InspectAllOptions } from '../../src/cli/reports/inspect.ts'
+import { renderReport, type ReportLook } from '../../src/cli/reports/text.ts'
 import { singlePage } from '../../src/dashboard/static-files.ts'
 import type { InspectSource } from '../../src/lab/inspect/measures.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
@@ -26,8 +21,12 @@ const withNames = (path: string) => ({
   })),
 })
 
-const inspectReport = (sources: readonly InspectSource[], options: InspectAllOptions & TerminalOptions): string =>
-  renderInspections(inspectAll(sources, options), options)
+const printed = (sources: readonly InspectSource[], options: InspectAllOptions & Partial<ReportLook>): string =>
+  renderReport(inspectReport(inspectAll(sources, options), options.details ?? sources.length <= 3), {
+    width: 80,
+    colour: false,
+    ...options,
+  })
 
 describe('terminal report', () => {
   it.each([20, 33, 44, 60, 80, 100, 120, 300])('keeps every line within %d columns', (width) => {
@@ -37,37 +36,37 @@ describe('terminal report', () => {
       ...loadFixture('claude-code.jsonl').recordings,
       ...loadFixture('codex-rollout.jsonl').recordings,
     ]
-    const report = inspectReport(sources, { countText: byCharacter, window: 200_000, width, details: true })
+    const report = printed(sources, { countText: byCharacter, window: 200_000, width, details: true })
     expect(report).toContain('All sessions')
     for (const line of report.split('\n')) expect(displayWidth(line), line).toBeLessThanOrEqual(width)
   })
 
   it('has colours only when asked, and never those of the transcript', () => {
     const source = withNames(`/a${ESCAPE}]0;title/b.ts`)
-    expect(inspectReport([source], { countText: byCharacter })).not.toContain(ESCAPE)
-    const coloured = inspectReport([source], { countText: byCharacter, colour: true })
+    expect(printed([source], { countText: byCharacter })).not.toContain(ESCAPE)
+    const coloured = printed([source], { countText: byCharacter, colour: true })
     expect(coloured).toContain(`${ESCAPE}[1m`)
     expect(coloured).not.toContain(`${ESCAPE}]`)
   })
 
   it('shows problems with their lines', () => {
-    expect(inspectReport([SAMPLE], { countText: byCharacter })).toContain('line 4: The line is not JSON')
+    expect(printed([SAMPLE], { countText: byCharacter })).toContain('line 4: The line is not JSON')
   })
 
   it('says so when no call is recorded', () => {
-    const report = inspectReport([{ ...SAMPLE, calls: [], compactions: [] }], { countText: byCharacter })
+    const report = printed([{ ...SAMPLE, calls: [], compactions: [] }], { countText: byCharacter })
     expect(report).toContain('No model call is recorded here.')
   })
 
   it('gives many sessions as one table, and adds them up', () => {
-    const report = inspectReport([SAMPLE, SAMPLE, SAMPLE, SAMPLE], { countText: byCharacter })
+    const report = printed([SAMPLE, SAMPLE, SAMPLE, SAMPLE], { countText: byCharacter })
     expect(report).toContain('4 sessions · 20 calls')
     expect(report).not.toContain('Load per call')
-    expect(inspectReport([SAMPLE, SAMPLE], { countText: byCharacter })).toContain('Load per call')
+    expect(printed([SAMPLE, SAMPLE], { countText: byCharacter })).toContain('Load per call')
   })
 
   it('asks for the window of each model', () => {
-    const report = inspectReport([SAMPLE], {
+    const report = printed([SAMPLE], {
       countText: byCharacter,
       window: (model) => (model === 'claude-sonnet-4-5' ? 4321 : undefined),
     })
@@ -86,7 +85,7 @@ describe('html report', () => {
     countText: byCharacter,
     window: 3000,
   })
-  const page = inspectPage(hostile)
+  const page = inspectReport(hostile)
 
   it('is one file that runs the page alone and asks for nothing', async () => {
     const html = await singlePage(page)
@@ -106,18 +105,18 @@ describe('html report', () => {
     const priced = inspectAll([SAMPLE], PRICED)
     const shown = `$${priced[0]!.costUsd!.toFixed(4)}`
     expect(priced[0]!.costUsd).toBeGreaterThan(0)
-    expect(inspectPage(priced).sections[0]!.figures).toContainEqual(['cost at list prices', shown])
-    expect(renderInspections(priced)).toContain(shown)
+    expect(inspectReport(priced).sections[0]!.figures).toContainEqual(['cost at list prices', shown])
+    expect(renderReport(inspectReport(priced), { width: 80, colour: false })).toContain(shown)
     expect(JSON.stringify(page)).not.toContain('$')
   })
 
   it('adds up many sessions, and names each', () => {
-    const { title, sections } = inspectPage(inspectAll([SAMPLE, SAMPLE], PRICED))
+    const { title, sections } = inspectReport(inspectAll([SAMPLE, SAMPLE], PRICED))
     expect(title).toBe('Plimsoll inspect: 2 sessions')
     expect(sections.map((section) => section.title)).toEqual(['All sessions', SAMPLE.file, SAMPLE.file])
-    expect(sections[0]!.parts.map((part) => part.title)).toEqual(['By kind', 'By session'])
+    expect(sections[0]!.parts.map((part) => part.title)).toEqual(['Where the tokens went', 'By session'])
     expect(sections[1]!.parts.map((part) => part.title)).toEqual(
-      expect.arrayContaining(['What the prompts are made of', 'By kind', 'Largest items', 'Problems']),
+      expect.arrayContaining(['What the prompts are made of', 'Where the tokens went', 'Largest items', 'Problems']),
     )
   })
 })

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { ArtifactStat } from '../../../src/ports/artifact-store.ts'
 import type { SessionRow } from '../../../src/dashboard/page-types.ts'
-import { downloadUrl, get, post, useLoad } from '../api.ts'
+import { downloadUrl, get, useLoad } from '../api.ts'
 import { bytes, clock, tokens } from '../format.ts'
 import { Card, Figure, Problem, Table, Text } from '../parts/basics.tsx'
 import { linkTo } from '../route.ts'
@@ -79,17 +79,6 @@ function List({ tenant, session }: { tenant: string; session: string | undefined
   )
 }
 
-interface Answer {
-  readonly ok: boolean
-  readonly text: string
-}
-
-const ASK = {
-  search: { label: 'Search lines (regular expression)', field: 'pattern', sample: 'error|timeout' },
-  query: { label: 'SQL over the records (empty: the tables)', field: 'sql', sample: '' },
-  run: { label: 'JavaScript in the sandbox; `data` holds the content', field: 'code', sample: 'return data.length' },
-} as const
-
 function Artifact({ tenant, handle }: { tenant: string; handle: string }) {
   const [start, setStart] = useState(0)
   const part = useLoad(
@@ -135,51 +124,15 @@ function Artifact({ tenant, handle }: { tenant: string; handle: string }) {
           </>
         )}
       </Card>
-      {(['search', 'query', 'run'] as const).map((name) => (
-        <AskBox key={name} tenant={tenant} handle={handle} name={name} />
-      ))}
+      <Card title="Search and query">
+        <pre tabindex={0}>
+          {[
+            `plimsoll artifacts grep ${handle} 'error|timeout'`,
+            `plimsoll artifacts query ${handle} 'SELECT count(*) FROM t'`,
+            `plimsoll artifacts run ${handle} 'data.length'`,
+          ].join('\n')}
+        </pre>
+      </Card>
     </>
-  )
-}
-
-function AskBox({ tenant, handle, name }: { tenant: string; handle: string; name: keyof typeof ASK }) {
-  const { label, field, sample } = ASK[name]
-  const [asked, setAsked] = useState<string>(sample)
-  const [answer, setAnswer] = useState<Answer>()
-  const [busy, setBusy] = useState(false)
-  const ask = async (): Promise<void> => {
-    setBusy(true)
-    setAnswer(
-      await post<Answer>(`artifact/${name}`, { tenant, handle, [field]: asked }).catch((error: Error) => ({
-        ok: false,
-        text: error.message,
-      })),
-    )
-    setBusy(false)
-  }
-  return (
-    <Card title={name === 'query' ? 'Query' : name === 'run' ? 'Run' : 'Search'}>
-      <form
-        class="toolbar"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void ask()
-        }}
-      >
-        <label class="wide">
-          {label}
-          <textarea
-            rows={name === 'run' ? 4 : 1}
-            value={asked}
-            onInput={(event) => setAsked(event.currentTarget.value)}
-            spellcheck={false}
-          />
-        </label>
-        <button disabled={busy}>{name === 'query' ? 'Query' : name === 'run' ? 'Run' : 'Search'}</button>
-      </form>
-      <div aria-live="polite" class={answer?.ok === false ? 'bad' : ''}>
-        {answer !== undefined && <Text text={answer.text} />}
-      </div>
-    </Card>
   )
 }

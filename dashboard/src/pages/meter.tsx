@@ -43,51 +43,39 @@ export function Meter({ subscribe }: { subscribe: Subscribe }) {
             />
           </Card>
           <Card title="Learned windows">
-            {value.learned.length === 0 ? (
-              <p>No endpoint has refused a request for its size.</p>
-            ) : (
-              <Table
-                label="Learned windows"
-                rows={value.learned}
-                keyOf={({ id }) => id}
-                columns={[
-                  { name: 'endpoint', cell: ({ endpoint }) => endpoint },
-                  { name: 'model', cell: ({ model }) => model },
-                  {
-                    name: 'window',
-                    isNumber: true,
-                    cell: ({ window }) => (window === undefined ? '' : tokens(window)),
-                  },
-                  {
-                    name: 'body',
-                    isNumber: true,
-                    cell: ({ bodyBytes }) => (bodyBytes === undefined ? '' : bytes(bodyBytes)),
-                  },
-                  {
-                    name: 'learned from',
-                    cell: ({ from, at }) => `${from === 'refusal' ? 'a refusal' : 'silent truncation'}, ${clock(at)}`,
-                  },
-                  { name: 'until', cell: ({ until }) => clock(until) },
-                  {
-                    name: '',
-                    cell: ({ id }) => (
-                      <Action
-                        name="Forget"
-                        run={async () => {
-                          await post('limits/forget', { id })
-                          setOwn((before) => before + 1)
-                          return ''
-                        }}
-                      />
-                    ),
-                  },
-                ]}
-              />
-            )}
+            <Learned rows={value.learned} changed={() => setOwn((before) => before + 1)} />
           </Card>
         </>
       )}
     </>
+  )
+}
+
+function Learned({ rows, changed }: { rows: readonly LearnedRow[]; changed: () => void }) {
+  if (rows.length === 0) return <p>No endpoint has refused a request for its size.</p>
+  const forget = async (id: string): Promise<string> => {
+    await post('limits/forget', { id })
+    changed()
+    return ''
+  }
+  return (
+    <Table
+      label="Learned windows"
+      rows={rows}
+      keyOf={({ id }) => id}
+      columns={[
+        { name: 'endpoint', cell: ({ endpoint }) => endpoint },
+        { name: 'model', cell: ({ model }) => model },
+        { name: 'window', isNumber: true, cell: ({ window }) => (window === undefined ? '' : tokens(window)) },
+        { name: 'body', isNumber: true, cell: ({ bodyBytes }) => (bodyBytes === undefined ? '' : bytes(bodyBytes)) },
+        {
+          name: 'learned from',
+          cell: ({ from, at }) => `${from === 'refusal' ? 'a refusal' : 'silent truncation'}, ${clock(at)}`,
+        },
+        { name: 'until', cell: ({ until }) => clock(until) },
+        { name: '', cell: ({ id }) => <Action name="Forget" run={() => forget(id)} /> },
+      ]}
+    />
   )
 }
 

@@ -1,33 +1,27 @@
 import type { Report, ReportFigure, ReportPart } from '../../../src/dashboard/page-types.ts'
 import { tokens } from '../format.ts'
 import { Card, Figure, Table, Text } from '../parts/basics.tsx'
-import { Chart, type Line } from '../parts/chart.tsx'
-import { Composition } from './session/load.tsx'
-
-/** Charts of more sessions than these are drawn when they come into view: each takes a megabyte. */
-const DRAWN_AT_ONCE = 12
+import { Chart } from '../parts/chart.tsx'
+import { Composition, loadLines } from './session/load.tsx'
 
 /** What `inspect --html` and `replay --html` found. */
-export function ReportSections({ of: { sections } }: { of: Report }) {
-  const isLazy = sections.length > DRAWN_AT_ONCE
-  return (
-    <>
-      {sections.map(({ title, about, figures, said, parts }) => (
-        <section class="report">
-          <h2>{title}</h2>
-          <p class="dim">{about}</p>
-          {figures !== undefined && <Figures of={figures} />}
-          {said !== undefined && <p>{said}</p>}
-          {parts.map((part) => (
-            <Card title={part.title}>
-              <Part of={part} isLazy={isLazy} />
-            </Card>
-          ))}
-        </section>
-      ))}
-    </>
-  )
-}
+export const ReportSections = ({ of: { sections } }: { of: Report }) => (
+  <>
+    {sections.map(({ title, about, figures, said, parts }) => (
+      <section class="report">
+        <h2>{title}</h2>
+        <p class="dim">{about}</p>
+        {figures !== undefined && <Figures of={figures} />}
+        {said !== undefined && <p>{said}</p>}
+        {parts.map((part) => (
+          <Card title={part.title}>
+            <Part of={part} />
+          </Card>
+        ))}
+      </section>
+    ))}
+  </>
+)
 
 const Figures = ({ of: figures }: { of: readonly ReportFigure[] }) => (
   <dl class="figures">
@@ -37,14 +31,12 @@ const Figures = ({ of: figures }: { of: readonly ReportFigure[] }) => (
   </dl>
 )
 
-function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
+function Part({ of: part }: { of: ReportPart }) {
   switch (part.kind) {
     case 'load':
-      return <LoadChart of={part} isLazy={isLazy} />
+      return <LoadChart of={part} />
     case 'composition':
-      return (
-        <Composition x={(part.parts[0]?.tops ?? []).map((_, call) => call + 1)} parts={part.parts} isLazy={isLazy} />
-      )
+      return <Composition x={(part.parts[0]?.tops ?? []).map((_, call) => call + 1)} parts={part.parts} />
     case 'figures':
       return <Figures of={part.figures} />
     case 'bars':
@@ -59,11 +51,11 @@ function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
           {text !== '' && <Text text={text} />}
         </details>
       ))
-    case 'problems':
+    case 'lines':
       return (
-        <ul class="bad">
-          {part.problems.map((problem) => (
-            <li>{problem}</li>
+        <ul>
+          {part.lines.map(({ text, state }) => (
+            <li class={state}>{text}</li>
           ))}
         </ul>
       )
@@ -72,38 +64,15 @@ function Part({ of: part, isLazy }: { of: ReportPart; isLazy: boolean }) {
 
 type Of<Kind extends ReportPart['kind']> = Extract<ReportPart, { kind: Kind }>
 
-function LoadChart({
-  of: { sent, whole, line, thresholds, marks, label },
-  isLazy,
-}: {
-  of: Of<'load'>
-  isLazy: boolean
-}) {
-  const lines: Line[] = [{ name: 'sent', values: sent, colour: '--sent', isFilled: true }]
-  if (whole !== undefined)
-    lines.unshift({ name: 'without compaction', values: whole, colour: '--original', isDashed: true })
-  if (line !== undefined)
-    lines.push({
-      name: `${line.name} ${tokens(line.value)}`,
-      values: sent.map(() => line.value),
-      colour: '--limit',
-    })
-  if (thresholds !== undefined) {
-    const { high, low } = thresholds
-    const colour = '--threshold'
-    lines.push(
-      { name: `compaction starts ${tokens(high.at(-1)!)}`, values: high, colour, isStepped: true, isDashed: true },
-      { name: `aims at ${tokens(low.at(-1)!)}`, values: low, colour, isStepped: true, isDotted: true },
-    )
-  }
+function LoadChart({ of: { sent, whole, line, thresholds, marks, label } }: { of: Of<'load'> }) {
+  const limit = line && { name: `${line.name} ${tokens(line.value)}`, values: sent.map(() => line.value) }
   return (
     <>
       <Chart
         x={sent.map((_, call) => call + 1)}
-        lines={lines}
+        lines={loadLines({ sent, whole, limit, thresholds })}
         marks={marks.map((at) => ({ at, colour: '--mark' }))}
         label={label}
-        isLazy={isLazy}
       />
       <p class="dim">{marks.length > 0 && 'Vertical lines are compactions. '}Click a name to hide its line.</p>
     </>

@@ -1,5 +1,4 @@
-import type { ComponentChildren } from 'preact'
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { DashboardInfo, RowFigures, SessionRow } from '../../../src/dashboard/page-types.ts'
 import { get, post, useLoad } from '../api.ts'
 import { ago, bytes, dollars, plural } from '../format.ts'
@@ -8,6 +7,11 @@ import { Action, Card, LoadBar, Problem, Saved } from '../parts/basics.tsx'
 import { linkTo } from '../route.ts'
 
 const keyOf = ({ tenant, session }: { tenant: string; session: string }): string => JSON.stringify([tenant, session])
+
+type Figures = ReadonlyMap<string, RowFigures>
+
+/** Of a store that may have thousands: the newest, and more when they are asked for. */
+const ROWS_SHOWN = 50
 
 const FILTERS = ['all', 'near the limit', 'compacted', 'stopped', 'overflow recovered', 'no usage reported'] as const
 type Filter = (typeof FILTERS)[number]
@@ -20,10 +24,15 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
     (signal) => get<{ total: number; rows: SessionRow[] }>('sessions', { q: query }, signal),
     [query, changes],
   )
-  const { figures, want } = useFigures()
+  const [figures, setFigures] = useState<Figures>(new Map())
+  const [most, setMost] = useState(ROWS_SHOWN)
   const rows = useMemo(
     () => (list.value?.rows ?? []).filter((row) => passes(filter, figures.get(keyOf(row)))),
     [list.value, filter, figures],
+  )
+  const shown = useMemo(() => rows.slice(0, most), [rows, most])
+  useFigures(shown, figures, (found) =>
+    setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
   )
   const total = list.value?.total ?? 0
   if (list.value !== undefined && total === 0 && query === '') return <Welcome info={info} />
@@ -57,13 +66,14 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
         <span class="number">saved</span>
         <span class="number">last call</span>
       </div>
-      <VirtualList
-        rows={rows}
-        keyOf={keyOf}
-        label="Sessions"
-        onView={want}
-        row={(row) => <Row row={row} figures={figures.get(keyOf(row))} />}
-      />
+      <div class="rows" role="list" aria-label="Sessions">
+        {shown.map((row) => (
+          <div role="listitem" key={keyOf(row)}>
+            <Row row={row} figures={figures.get(keyOf(row))} />
+          </div>
+        ))}
+      </div>
+      {rows.length > most && <button onClick={() => setMost(most + ROWS_SHOWN)}>Show more</button>}
     </>
   )
 }
@@ -126,33 +136,29 @@ function Row({ row, figures }: { row: SessionRow; figures: RowFigures | undefine
 }
 
 const ASKED_AT_ONCE = 8
-/** Rows that only scroll by are not asked for. */
-const SETTLE_MS = 30
 
-/** Figures of the rows in view; those of rows that changed are asked for again. */
-function useFigures(): { figures: ReadonlyMap<string, RowFigures>; want: (rows: readonly SessionRow[]) => void } {
-  const [figures, setFigures] = useState<ReadonlyMap<string, RowFigures>>(new Map())
-  const known = useRef(figures)
-  known.current = figures
-  const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  useEffect(() => () => clearTimeout(waiting.current), [])
-  /** A few at a time, so that the first rows are there while the others are read; given up when other rows come into view. */
-  const ask = async (missing: readonly SessionRow[], asked: typeof waiting.current): Promise<void> => {
-    for (let from = 0; from < missing.length && waiting.current === asked; from += ASKED_AT_ONCE) {
-      const sessions = missing.slice(from, from + ASKED_AT_ONCE).map(({ tenant, session }) => ({ tenant, session }))
-      const { figures: found } = await post<{ figures: RowFigures[] }>('figures', { sessions })
-      setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)]))
+/** Figures of these rows; those of rows that changed are asked for again. */
+function useFigures(
+  rows: readonly SessionRow[],
+  known: Figures,
+  found: (figures: readonly RowFigures[]) => void,
+): void {
+  useEffect(() => {
+    let isCurrent = true
+    const missing = rows.filter((row) => (known.get(keyOf(row))?.version ?? -1) < row.version)
+    /** A few at a time, so that the first rows are there while the others are read. */
+    const ask = async (): Promise<void> => {
+      for (let from = 0; from < missing.length && isCurrent; from += ASKED_AT_ONCE) {
+        const sessions = missing.slice(from, from + ASKED_AT_ONCE).map(({ tenant, session }) => ({ tenant, session }))
+        const { figures } = await post<{ figures: RowFigures[] }>('figures', { sessions })
+        if (figures.length > 0) found(figures)
+      }
     }
-  }
-  const want = useCallback((rows: readonly SessionRow[]): void => {
-    clearTimeout(waiting.current)
-    waiting.current = setTimeout(() => {
-      const missing = rows.filter((row) => known.current.get(keyOf(row))?.version !== row.version)
-      if (missing.length === 0) return
-      void ask(missing, waiting.current).catch(() => undefined)
-    }, SETTLE_MS)
-  }, [])
-  return { figures, want }
+    void ask().catch(() => undefined)
+    return () => {
+      isCurrent = false
+    }
+  }, [rows])
 }
 
 /** The first visit: nothing has come through yet. */
@@ -186,57 +192,5 @@ function Welcome({ info }: { info: DashboardInfo }) {
         </p>
       )}
     </Card>
-  )
-}
-
-const BEYOND = 8
-
-/** Shows the rows that are in view, out of any number. All rows are equally high. */
-function VirtualList<T>(props: {
-  readonly rows: readonly T[]
-  readonly keyOf: (row: T) => string
-  readonly row: (row: T, index: number) => ComponentChildren
-  readonly label: string
-  /** Told which rows are in view. */
-  readonly onView?: (rows: readonly T[]) => void
-}) {
-  const { rows, keyOf, row, label, onView } = props
-  const box = useRef<HTMLDivElement>(null)
-  const [height, setHeight] = useState(56)
-  const [range, setRange] = useState({ from: 0, to: 40 })
-  const look = (): void => {
-    const element = box.current
-    if (element === null) return
-    const first = element.querySelector<HTMLElement>('[data-row]')
-    const tall = first === null ? height : first.offsetHeight
-    if (tall > 0 && tall !== height) setHeight(tall)
-    const from = Math.max(0, Math.floor(element.scrollTop / tall) - BEYOND)
-    const to = Math.min(rows.length, Math.ceil((element.scrollTop + element.clientHeight) / tall) + BEYOND)
-    setRange((before) => (before.from === from && before.to === to ? before : { from, to }))
-  }
-  useLayoutEffect(look)
-  useEffect(() => {
-    addEventListener('resize', look)
-    return () => removeEventListener('resize', look)
-  })
-  const shown = rows.slice(range.from, range.to)
-  const shownKeys = shown.map(keyOf).join('\n')
-  useEffect(() => onView?.(shown), [shownKeys, rows])
-  return (
-    <div class="virtual" ref={box} onScroll={look} role="list" aria-label={label} tabindex={0}>
-      <div style={{ height: `${range.from * height}px` }} aria-hidden="true" />
-      {shown.map((each, offset) => (
-        <div
-          role="listitem"
-          data-row
-          key={keyOf(each)}
-          aria-setsize={rows.length}
-          aria-posinset={range.from + offset + 1}
-        >
-          {row(each, range.from + offset)}
-        </div>
-      ))}
-      <div style={{ height: `${Math.max(0, rows.length - range.to) * height}px` }} aria-hidden="true" />
-    </div>
   )
 }

@@ -162,3 +162,23 @@ export function Action({
     </span>
   )
 }
+
+/** Which agent of a session is shown, where it has several. */
+export function AgentChoice(props: {
+  agents: readonly string[]
+  /** Offered as well: what stands for all of them. */
+  all?: string
+  value: string
+  set: (agent: string) => void
+}) {
+  const { agents, all, value, set } = props
+  if (agents.length < 2) return null
+  return (
+    <select aria-label="Agent" value={value} onChange={(event) => set(event.currentTarget.value)}>
+      {all !== undefined && <option value="">{all}</option>}
+      {agents.map((name) => (
+        <option value={name}>{name}</option>
+      ))}
+    </select>
+  )
+}

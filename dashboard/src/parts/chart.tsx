@@ -32,23 +32,19 @@ export function Chart({
   marks = [],
   label,
   height = 260,
-  isLazy = false,
 }: {
   x: readonly number[]
   lines: readonly Line[]
   marks?: readonly Mark[]
   label: string
   height?: number
-  /** Drawn when it comes near the view. */
-  isLazy?: boolean
 }) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const drawn = useRef<readonly Mark[]>(marks)
   drawn.current = marks
   const shape = lines.map(({ name }) => name).join('\n')
-  const scheme = useScheme()
-  const isNear = useNear(box, isLazy)
+  const isNear = useNear(box)
   useEffect(() => {
     const element = box.current
     if (element === null || !isNear) return undefined
@@ -78,23 +74,7 @@ export function Chart({
           })),
         ],
         hooks: {
-          draw: [
-            (self) => {
-              const { ctx, bbox } = self
-              ctx.save()
-              for (const { at, colour } of drawn.current) {
-                const left = Math.round(self.valToPos(at, 'x', true))
-                ctx.strokeStyle = colourOf(colour)
-                ctx.lineWidth = 2 * devicePixelRatio
-                ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
-                ctx.beginPath()
-                ctx.moveTo(left, bbox.top)
-                ctx.lineTo(left, bbox.top + bbox.height)
-                ctx.stroke()
-              }
-              ctx.restore()
-            },
-          ],
+          draw: [(self) => drawMarks(self, drawn.current)],
         },
       },
       [[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData,
@@ -107,36 +87,38 @@ export function Chart({
       watch.disconnect()
       chart.destroy()
     }
-  }, [shape, scheme, height, isNear])
+  }, [shape, height, isNear])
   useEffect(() => {
     plot.current?.setData([[...x], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData)
   }, [x, lines, marks])
   return <div class="chart" ref={box} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />
 }
 
-const schemeNow = (): string => document.documentElement.dataset['scheme'] ?? ''
-
-/** The button that changes the colours tells it by a resize. */
-function useScheme(): string {
-  const [scheme, setScheme] = useState(schemeNow)
-  useEffect(() => {
-    const look = (): void => setScheme(schemeNow())
-    addEventListener('resize', look)
-    return () => removeEventListener('resize', look)
-  }, [])
-  return scheme
+function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
+  const { ctx, bbox } = plot
+  ctx.save()
+  for (const { at, colour } of marks) {
+    const left = Math.round(plot.valToPos(at, 'x', true))
+    ctx.strokeStyle = colourOf(colour)
+    ctx.lineWidth = 2 * devicePixelRatio
+    ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
+    ctx.beginPath()
+    ctx.moveTo(left, bbox.top)
+    ctx.lineTo(left, bbox.top + bbox.height)
+    ctx.stroke()
+  }
+  ctx.restore()
 }
 
-/** Whether the element has been near the view; what is not lazy always is. */
-function useNear(box: RefObject<HTMLElement | null>, isLazy: boolean): boolean {
-  const [isNear, setNear] = useState(!isLazy)
+/** Whether the element has been near the view: a chart takes a megabyte, and a report may have hundreds. */
+function useNear(box: RefObject<HTMLElement | null>): boolean {
+  const [isNear, setNear] = useState(false)
   useEffect(() => {
-    if (!isLazy || box.current === null) return undefined
     const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && setNear(true), {
       rootMargin: '600px',
     })
-    watch.observe(box.current)
+    watch.observe(box.current!)
     return () => watch.disconnect()
-  }, [isLazy])
+  }, [])
   return isNear
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { parsedJson, recordOf } from '../../core/values.ts'
 import { baseUrlsAt } from '../../formats/endpoints.ts'
 
 /** What an agent is started with. */
@@ -93,26 +94,15 @@ const providerUrls = (url: string, anthropicVersion: string): Record<string, str
 })
 
 function opencodeConfig(url: string, given: string | undefined): object {
-  const config = parse(given)
-  const provider = record(config['provider'])
+  // What is no JSON is not ours to repair: opencode would have complained about it as well.
+  const config = recordOf(parsedJson(given ?? '')) ?? {}
+  const provider = { ...recordOf(config['provider']) }
   for (const [name, baseURL] of Object.entries(providerUrls(url, '/v1'))) {
-    const own = record(provider[name])
-    provider[name] = { ...own, options: { ...record(own['options']), baseURL } }
+    const own = recordOf(provider[name])
+    provider[name] = { ...own, options: { ...recordOf(own?.['options']), baseURL } }
   }
   return { ...config, provider }
 }
-
-function parse(text: string | undefined): Record<string, unknown> {
-  try {
-    return record(JSON.parse(text ?? '{}'))
-  } catch {
-    // Not ours to repair: opencode would have complained about it as well.
-    return {}
-  }
-}
-
-const record = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 
 /** A command as it is started, its agent found by name, path or package. */
 export interface Command {

@@ -1,20 +1,21 @@
+/*
+ * `createChat` is long: what it returns works on one provider, policy and journal, which `change` replaces.
+ */
+
 import { isRecord, type Fields } from '../../core/values.ts'
-import { PlimsollError } from '../../core/errors.ts'
+import type { ItemSeen } from '../../core/records.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Policy } from '../../core/policy.ts'
-import type { LearnedLimit, Target } from '../../core/target.ts'
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import type { PlimsollSettings } from '../../settings/index.ts'
-import { learnedLimits, lessonOf, within } from '../../engine/learning/learned-limits.ts'
 import { isVendor } from '../../formats/endpoints.ts'
 import type { Compaction } from '../../engine/epoch/compact.ts'
-import type { PreparedTurn, PrepareRequest } from '../../engine/prepare/prepare.ts'
 import type { Session } from '../../engine/session/session.ts'
 import type { Budget } from '../../meter/index.ts'
-import { createPlimsoll } from '../../compose/plimsoll.ts'
-import { systemClock } from '../../ports/clock.ts'
+import { createPlimsoll, type LiveOptions } from '../../compose/plimsoll.ts'
+import { AGENT_HEADER, SESSION_HEADER } from '../../gateway/identity.ts'
 import type { Stores } from '../stores.ts'
-import { askOnce, askModel, SizeRefused, type Answered, type Provider } from './model.ts'
+import { askOnce, askModel, type Answered, type Provider } from './model.ts'
 import { createRedactor } from '../../engine/redaction/redactor.ts'
 import { newChatId, openJournal, type Journal } from './journal.ts'
 import { type Entry, type ToolCall, type ToolDeclared, writeChat } from '../../formats/wire/chat.ts'
@@ -39,7 +40,7 @@ export interface ChatView {
 export type RunTool = (
   call: ToolCall,
   signal: AbortSignal,
-) => Promise<{ readonly text: string; readonly isError: boolean; readonly exempt: boolean }>
+) => Promise<{ readonly text: string; readonly isError: boolean }>
 
 interface ChatSetup {
   readonly stores: Stores
@@ -73,7 +74,7 @@ export interface ChatState {
   readonly session: Session
 }
 
-/** An agent on the engine's three verbs. */
+/** An agent whose requests go through `plimsoll.fetch`: what it sends is its whole history, and what it gets is an answer. */
 export interface Chat {
   readonly setup: ChatSetup
   state(): ChatState
@@ -81,7 +82,11 @@ export interface Chat {
   send(text: string, signal: AbortSignal): Promise<void>
   /** Reduces now, and says from where to where, or why not. */
   compact(instructions: string): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
+  /** Items of the session's log, as they were said last. */
+  items(): Promise<readonly ItemSeen[]>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
+  /** Writes what is still to be written. */
+  close(): Promise<void>
 }
 
 const MOST_STEPS = 60
@@ -92,139 +97,96 @@ export function createChat(setup: ChatSetup): Chat {
   const { policyOf, summarizer, models = {}, budgets: given = [], redact = false } = setup.settings
   const redactor = redact ? createRedactor() : undefined
   const catalogue = amendedCatalogue(knownModels(), { overrides: models })
-  const learned = learnedLimits(stores.sessions, systemClock)
-  /** What this conversation is kept within, after the provider found it too large. */
-  let refusedAt: LearnedLimit | undefined
   let { provider, policy } = setup
   let journal = openJournal(setup.chatsFolder, setup.sessionId ?? newChatId(), setup.cwd, redactor)
   if (setup.budgetUsd !== undefined) journal.setBudget(setup.budgetUsd)
-  let session = openSession()
+  const plimsoll = createPlimsoll({
+    store: stores.sessions,
+    artifacts: stores.artifacts,
+    secret: stores.secret,
+    catalogue,
+    redact,
+    summarizer,
+    onEvent: view.onEvent,
+    ...liveOptions(),
+  })
+  /** What this conversation put away, and nothing of the others in the store. */
+  const readers = () => plimsoll.archive.readers({ tenant: TENANT, session: journal.id })
+  const readerTools = readers().tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parameters: inputSchema,
+  }))
+  const session = (): Session => plimsoll.session({ id: journal.id, tenant: TENANT })
 
   /** A session's own; one that nobody gave any has what the flag says. */
   function budgetOf(): number | undefined {
     return journal.budgetUsd ?? setup.budgetUsd
   }
 
-  function openSession(): Session {
+  function liveOptions(): LiveOptions {
     const budgetUsd = budgetOf()
-    const budgets: readonly Budget[] = [
-      ...given,
-      ...(budgetUsd === undefined
-        ? []
-        : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd } as const]),
-    ]
-    const plimsoll = createPlimsoll({
-      store: stores.sessions,
-      artifacts: stores.artifacts,
-      secret: stores.secret,
-      policy: policyOf(policy),
-      catalogue,
-      redact,
-      ...(summarizer !== undefined && { summarizer }),
-      ...(budgets.length > 0 && { budgets }),
-      onEvent: view.onEvent,
-    })
-    return plimsoll.session({ id: journal.id, tenant: TENANT })
+    const own: Budget[] =
+      budgetUsd === undefined ? [] : [{ name: SESSION_BUDGET, scope: 'session', unit: 'usd', hard: budgetUsd }]
+    return { window: windowOf(), policy: policyOf(policy), budgets: [...given, ...own] }
+  }
+
+  function windowOf(): number | undefined {
+    return setup.window ?? provider.window
   }
 
   function bodyOf(entries: readonly Entry[]): string {
     const { info } = catalogue.resolve(provider.model)
-    const window = setup.window ?? provider.window ?? info.window
+    const window = windowOf() ?? info.window
     const maxOutputTokens = Math.min(MOST_OUTPUT, info.maxOutputTokens ?? MOST_OUTPUT, Math.floor(window / 8))
-    const { system, tools } = setup
+    const { system } = setup
+    const tools = [...setup.tools, ...readerTools]
     return writeChat(provider.wire, { model: provider.model, system, tools, entries, maxOutputTokens })
   }
 
-  async function target(): Promise<Target> {
-    const { model, baseUrl: endpoint } = provider
-    const window = setup.window ?? provider.window
-    const lesson = await learned.of({ tenant: TENANT, endpoint, model })
-    const asked: Target = {
-      model,
-      endpoint,
-      refusesOverflow: isVendor(endpoint),
-      ...(window !== undefined && { window }),
-      ...(lesson !== undefined && { learned: lesson }),
-    }
-    return refusedAt === undefined ? asked : within(asked, refusedAt)
-  }
-
-  async function prepare(signal: AbortSignal): Promise<PreparedTurn> {
-    view.onWait('preparing')
-    return session.prepare(await request(signal))
-  }
-
-  const request = async (signal?: AbortSignal): Promise<PrepareRequest> => ({
-    format: provider.wire.id,
-    body: bodyOf(journal.entries),
-    targets: [await target()],
-    send(call) {
-      view.onWait('summarising')
-      const stops = signal === undefined ? call.signal : AbortSignal.any([call.signal, signal])
-      return askOnce(provider, provider.wire.codec, { ...call, signal: stops })
-    },
-  })
-
-  /** prepare → ask → record. A request that the provider finds too large is reduced once more. */
+  /** A request that the provider finds too large is reduced and sent again behind `fetch`. */
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
-    for (let attempt = 1; ; attempt++) {
-      const turn = await prepare(signal)
-      // A halted turn was never opened: there is nothing to record.
-      if (turn.verdict.kind === 'halt') {
-        throw new PlimsollError('budget-exceeded', `The budget of this session is used up: ${turn.verdict.reason}.`, {
-          advice: '/budget raises it.',
-        })
-      }
-      view.onWait(turn.verdict.kind === 'final' ? 'closing answer' : 'waiting for the model')
-      try {
-        const answered = await askModel({
-          provider,
-          codec: provider.wire.codec,
-          body: turn.text,
-          headers: turn.headers,
-          signal,
-          onText: view.onText,
-          onRetry: (reason, waitMs) => view.onNotice(`${reason}; trying again in ${Math.round(waitMs / 1000)} s`),
-        })
-        const { usage } = answered.response
-        await session.record({ turn: turn.id, ...(usage !== undefined && { usage }) })
-        return answered
-      } catch (error) {
-        await session.record({ turn: turn.id, refused: true })
-        if (signal.aborted) return undefined
-        if (!(error instanceof SizeRefused)) throw error
-        const { kind, limit, input } = error.refusal
-        if (attempt > 1 || (kind !== 'overflow' && kind !== 'body-size')) throw tooLarge(error)
-        const lesson = lessonOf(
-          { kind, ...(limit !== undefined && { limit }), ...(input !== undefined && { input }) },
-          { tokens: turn.load.count.high, outputReserve: turn.limit.outputReserve, bytes: turn.load.bytes },
-        )
-        if (lesson.retry === undefined) throw tooLarge(error)
-        const place = { tenant: TENANT, endpoint: provider.baseUrl, model: provider.model }
-        if (lesson.learned !== undefined) await learned.learn(place, lesson.learned, 'refusal')
-        refusedAt = lesson.retry
-        view.onNotice('The provider found the request too large; it is reduced and sent again.')
-      }
+    view.onWait('waiting for the model')
+    try {
+      return await askModel({
+        fetch: plimsoll.fetch,
+        provider,
+        codec: provider.wire.codec,
+        body: bodyOf(journal.entries),
+        headers: { [SESSION_HEADER]: journal.id, [AGENT_HEADER]: 'main' },
+        signal,
+        onText: view.onText,
+        onNotice: view.onNotice,
+      })
+    } catch (error) {
+      if (signal.aborted) return undefined
+      throw error
     }
+  }
+
+  async function answerTo(call: ToolCall, signal: AbortSignal): ReturnType<RunTool> {
+    const read = await readers().call({ name: call.name, input: call.input }, { signal })
+    // What a reader gives back was taken out once and must not be taken out again.
+    if (read !== undefined) return { text: read.text, isError: !read.ok }
+    const { text, isError } = await setup.runTool(call, signal)
+    const result = { tool: call.name, callId: call.id, output: text, model: provider.model }
+    return { text: isError ? text : (await session().toolResult(result)).text, isError }
   }
 
   async function answerCalls(calls: readonly ToolCall[], signal: AbortSignal): Promise<void> {
     for (const call of calls) {
       view.onCall(call)
-      const { text, isError, exempt } = signal.aborted
-        ? { text: 'Not run: the user stopped the turn.', isError: true, exempt: true }
-        : await setup.runTool(call, signal)
-      const shown = exempt
-        ? text
-        : (await session.toolResult({ tool: call.name, callId: call.id, output: text, model: provider.model })).text
-      journal.add({ type: 'result', callId: call.id, name: call.name, text: shown, isError })
-      view.onResult(call, shown, isError)
+      const { text, isError } = signal.aborted
+        ? { text: 'Not run: the user stopped the turn.', isError: true }
+        : await answerTo(call, signal)
+      journal.add({ type: 'result', callId: call.id, name: call.name, text, isError })
+      view.onResult(call, text, isError)
     }
   }
 
   return {
     setup,
-    state: () => ({ provider, policy, budgetUsd: budgetOf(), journal, session }),
+    state: () => ({ provider, policy, budgetUsd: budgetOf(), journal, session: session() }),
     async send(text, signal) {
       journal.add({ type: 'user', text })
       for (let steps = 0; steps < MOST_STEPS; steps++) {
@@ -243,25 +205,33 @@ export function createChat(setup: ChatSetup): Chat {
       const nothing = { status: 'nothing', reason: 'nothing was said yet', before: 0, after: 0 } as const
       if (journal.entries.length === 0) return nothing
       view.onWait('compacting')
-      const done = await session.compact({ instructions, request: await request() })
+      const { model, baseUrl: endpoint, wire } = provider
+      const done = await session().compact({
+        instructions,
+        request: {
+          format: wire.id,
+          body: bodyOf(journal.entries),
+          targets: [{ model, endpoint, window: windowOf(), refusesOverflow: isVendor(endpoint) }],
+          send: (call) => askOnce(provider, wire.codec, call),
+        },
+      })
       return done.status === 'with-next-request' ? nothing : done
+    },
+    async items() {
+      const items = new Map<string, ItemSeen>()
+      for await (const record of plimsoll.archive.read(journal.id, { tenant: TENANT }))
+        if (record.type === 'item-seen' && record.text !== '') items.set(record.identity, record)
+      return [...items.values()]
     },
     async change(wish) {
       provider = wish.provider ?? provider
-      refusedAt = undefined
       policy = wish.policy ?? policy
       if (wish.sessionId !== undefined) journal = openJournal(setup.chatsFolder, wish.sessionId, setup.cwd, redactor)
       if (wish.budgetUsd !== undefined) journal.setBudget(wish.budgetUsd)
-      session = openSession()
+      plimsoll.reconfigure(liveOptions())
     },
+    close: () => plimsoll.close(),
   }
-}
-
-function tooLarge(cause: SizeRefused): PlimsollError {
-  return new PlimsollError('overflow', 'The provider refuses the request for its size, also after it was reduced.', {
-    cause,
-    advice: 'Set the real window with --window, or choose a model with a larger one.',
-  })
 }
 
 /** Calls of an answer that was stopped may be half an argument; they are left out. */
@@ -279,7 +249,7 @@ function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<En
           name: item.toolName ?? 'unknown',
           input: inputOf(item.text),
         }))
-  return { type: 'assistant', text, calls, ...(raw !== undefined && !stopped && { raw: { wire, value: raw } }) }
+  return { type: 'assistant', text, calls, raw: raw === undefined || stopped ? undefined : { wire, value: raw } }
 }
 
 function inputOf(text: string): Fields {

@@ -1,13 +1,10 @@
-import { writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { wrapped, renderTable, when } from '../kit/output.ts'
-import { type Chat, type ChatState, SESSION_BUDGET, TENANT, metricsLine } from './chat.ts'
-import { type Console, type Spinner, safeText } from './console.ts'
+import { type Chat, SESSION_BUDGET, TENANT, metricsLine } from './chat.ts'
+import type { Console, Spinner } from './console.ts'
 import type { Provider } from './model.ts'
-import { estimateFor, knownModels, rate, vendorsFirst } from '../catalogue.ts'
-import { bar, dollars, fitWidth, grouped, padEnd, padStart, percent, plainText, plural, short } from '../kit/figures.ts'
+import { knownModels } from '../catalogue.ts'
+import { dollars, fitWidth, grouped, padEnd, padStart, percent, plainText, plural, short } from '../kit/figures.ts'
 import { listChats, newChatId } from './journal.ts'
-import type { Entry } from '../../formats/wire/chat.ts'
 
 interface SlashContext {
   readonly chat: Chat
@@ -59,42 +56,6 @@ const tokens: Slash = {
   },
 }
 
-const context: Slash = {
-  name: 'context',
-  about: 'what the conversation is made of',
-  run(_rest, slash) {
-    const slices = slicesOf(slash)
-    const whole = slices.reduce((sum, { tokens: count }) => sum + count, 0)
-    const { width } = slash.console.screen
-    const largest = slices[0]?.tokens ?? 1
-    const names = Math.min(24, width - 15)
-    const rows = slices.map(({ name, tokens: count }) => {
-      const figures = `${padEnd(fitWidth(plainText(name), names), names)}${padStart(short(count), 8)}${padStart(percent(count, whole), 7)}`
-      const room = Math.min(40, width - figures.length - 3)
-      return room > 3 ? `${figures}  ${bar(count / largest, room)}` : figures
-    })
-    say(slash, [...rows, `${grouped(whole)} tokens as written; /tokens says what is sent`].join('\n'))
-  },
-}
-
-function slicesOf({ chat }: SlashContext): readonly { readonly name: string; readonly tokens: number }[] {
-  const { journal, provider }: ChatState = chat.state()
-  const sums = new Map<string, number>()
-  const add = (name: string, text: string): void =>
-    void sums.set(name, (sums.get(name) ?? 0) + estimateFor(provider.model, text))
-  add('system and AGENTS.md', chat.setup.system)
-  add('tool declarations', JSON.stringify(chat.setup.tools))
-  for (const entry of journal.entries) {
-    if (entry.type === 'user') add('you', entry.text)
-    else if (entry.type === 'result') add(`results: ${entry.name}`, entry.text)
-    else {
-      if (entry.text !== '') add('assistant', entry.text)
-      for (const call of entry.calls) add('tool calls', JSON.stringify(call.input))
-    }
-  }
-  return [...sums].map(([name, count]) => ({ name, tokens: count })).sort((a, b) => b.tokens - a.tokens)
-}
-
 const compact: Slash = {
   name: 'compact',
   takes: '[instructions]',
@@ -108,34 +69,6 @@ const compact: Slash = {
         slash,
         `${grouped(done.before)} → ${grouped(done.after)} tokens (${percent(done.before - done.after, done.before)} less); /undo reverts it.`,
       )
-  },
-}
-
-const compaction: Slash = {
-  name: 'compaction',
-  about: 'when compaction happens, and what it did so far',
-  async run(_rest, slash) {
-    const { session, policy } = slash.chat.state()
-    const { water } = slash.chat.setup.settings.policyOf(policy)
-    const { limit, threshold } = await session.status()
-    const log = await session.audit()
-    const epochs = log.flatMap((entry) => (entry.type === 'epoch' ? [entry] : []))
-    const cuts = log.flatMap((entry) => (entry.type === 'audit' ? [entry] : []))
-    say(
-      slash,
-      [
-        `policy ${policy}: from ${percent(water.high, 1)} of the limit down to ${percent(water.low, 1)}${limit === 0 ? '' : `, at ${grouped(threshold)} of ${grouped(limit)} tokens`}`,
-        ...epochs.map(
-          ({ id, before, after, count, reason }) =>
-            `${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(count, 'item')} covered: ${reason}`,
-        ),
-        ...cuts.map(
-          ({ originalBytes, shownBytes, handle, reason }) =>
-            `${handle ?? ''}  ${short(originalBytes)}B → ${short(shownBytes)}B: ${reason}`,
-        ),
-        ...(epochs.length + cuts.length === 0 ? ['Nothing was taken out yet.'] : []),
-      ].join('\n'),
-    )
   },
 }
 
@@ -157,15 +90,15 @@ const pin: Slash = {
   about: 'keep a message in every request; "off" removes the pin',
   async run(rest, slash) {
     const { session } = slash.chat.state()
-    const items = await session.items()
+    const items = await slash.chat.items()
     if (items.length === 0) return say(slash, 'Nothing was sent yet.')
     if (rest === '')
       return say(
         slash,
         items
-          .map(({ kind, toolName, excerpt }, index) =>
+          .map(({ kind, toolName, text }, index) =>
             fitWidth(
-              `${padStart(String(index + 1), 4)}  ${padEnd(toolName ?? kind, 14)} ${plainText(excerpt)}`,
+              `${padStart(String(index + 1), 4)}  ${padEnd(toolName ?? kind, 14)} ${plainText(text.slice(0, 200))}`,
               slash.console.screen.width,
             ),
           )
@@ -229,34 +162,6 @@ const model: Slash = {
   },
 }
 
-const models: Slash = {
-  name: 'models',
-  takes: '[words]',
-  about: 'models that the catalogue knows',
-  run(rest, slash) {
-    const found = vendorsFirst(
-      knownModels().search(rest === '' ? slash.chat.state().provider.model.split('-')[0]! : rest),
-    )
-    if (found.length === 0) return say(slash, `No model matches ${rest}.`)
-    const rows = found
-      .slice(0, 20)
-      .map(({ id, window, price }) => [id, short(window), rate(price?.input), rate(price?.output)])
-    say(
-      slash,
-      renderTable(
-        [
-          { head: 'model', gives: 'start' },
-          { head: 'window', align: 'right' },
-          { head: '$ in', align: 'right', optional: true },
-          { head: 'out', align: 'right', optional: true },
-        ],
-        rows,
-        slash.console.screen,
-      ),
-    )
-  },
-}
-
 const policy: Slash = {
   name: 'policy',
   takes: '[name]',
@@ -267,49 +172,6 @@ const policy: Slash = {
       await slash.chat.change({ policy: rest })
     }
     say(slash, `${slash.chat.state().policy} (known: ${slash.chat.setup.settings.policyNames.join(', ')})`)
-  },
-}
-
-const PREVIEW_CHARACTERS = 2_000
-
-const artifacts: Slash = {
-  name: 'artifacts',
-  takes: '[handle]',
-  about: 'what is stored outside the window',
-  async run(rest, slash) {
-    const { stores } = slash.chat.setup
-    if (rest !== '') {
-      const bytes = await stores.artifacts.read(TENANT, rest)
-      if (bytes === undefined) return say(slash, `There is no artifact ${rest}.`)
-      const text = Buffer.from(bytes).toString('utf8')
-      const more =
-        text.length > PREVIEW_CHARACTERS
-          ? `\n[${grouped(text.length - PREVIEW_CHARACTERS)} characters more: plimsoll artifacts show ${rest}]`
-          : ''
-      // Content is shown as it is; only the terminal breaks it.
-      return slash.console.write(`${safeText(text.slice(0, PREVIEW_CHARACTERS)) + more}\n`)
-    }
-    const found = await stores.artifacts.list(TENANT, { session: slash.chat.state().journal.id, limit: 50 })
-    if (found.length === 0) return say(slash, 'Nothing of this session is stored outside the window.')
-    const rows = found.map(({ handle, bytes, tool, createdAt }) => [
-      handle,
-      `${short(bytes)}B`,
-      tool ?? '',
-      when(createdAt),
-    ])
-    say(
-      slash,
-      renderTable(
-        [
-          { head: 'handle' },
-          { head: 'size', align: 'right' },
-          { head: 'tool', gives: 'start' },
-          { head: 'made', optional: true },
-        ],
-        rows,
-        slash.console.screen,
-      ),
-    )
   },
 }
 
@@ -379,38 +241,6 @@ const fresh: Slash = {
   },
 }
 
-const exporting: Slash = {
-  name: 'export',
-  takes: '[file]',
-  about: 'write the conversation as Markdown',
-  async run(rest, slash) {
-    const { journal } = slash.chat.state()
-    const file = resolve(slash.chat.setup.cwd, rest === '' ? `${journal.id.replaceAll(/[^\w.-]/g, '_')}.md` : rest)
-    await writeFile(file, markdownOf(journal.id, journal.entries), { flag: 'wx', mode: 0o600 })
-    say(slash, `Wrote ${file}.`)
-  },
-}
-
-function markdownOf(id: string, entries: readonly Entry[]): string {
-  const blocks = entries.map((entry) => {
-    if (entry.type === 'user') return `## You\n\n${entry.text}`
-    if (entry.type === 'result')
-      return `### Result of ${entry.name}${entry.isError ? ' (failed)' : ''}\n\n${fenced(entry.text)}`
-    const calls = entry.calls.map(
-      ({ name, input }) => `### Call of ${name}\n\n${fenced(JSON.stringify(input, null, 2))}`,
-    )
-    return [`## Assistant\n\n${entry.text}`.trimEnd(), ...calls].join('\n\n')
-  })
-  return `# ${id}\n\n${blocks.join('\n\n')}\n`
-}
-
-/** A fence longer than any inside keeps data data. */
-function fenced(text: string): string {
-  const longest = Math.max(2, ...(text.match(/`{3,}/g) ?? []).map((fence) => fence.length))
-  const fence = '`'.repeat(longest + 1)
-  return `${fence}\n${text}\n${fence}`
-}
-
 const help: Slash = {
   name: 'help',
   about: 'this list',
@@ -435,22 +265,17 @@ const exit: Slash = {
 /** In the order in which /help shows them. */
 const SLASHES: readonly Slash[] = [
   tokens,
-  context,
   compact,
-  compaction,
   undo,
   pin,
-  artifacts,
   recall,
   cost,
   budget,
   model,
-  models,
   policy,
   session,
   sessions,
   fresh,
-  exporting,
   help,
   exit,
 ]

@@ -1,3 +1,7 @@
+/*
+ * `openConsole` is long: one reader of lines serves prompts, questions, pastes and Ctrl-C, and each has to know of the others.
+ */
+
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -187,7 +191,7 @@ function keepHistory(file: string, line: string): void {
 const UNSAFE = /[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 /** What a model or a tool says may be shown, but must not move the cursor or rename the window. */
-export const safeText = (text: string): string => text.replace(UNSAFE, '')
+const safeText = (text: string): string => text.replace(UNSAFE, '')
 
 /** Draws a chat as it happens. */
 export function screenView(console: Console, spinner: Spinner): ChatView & { endText(): void } {
@@ -247,26 +251,21 @@ export interface Spinner {
   stop(): void
 }
 
-const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
-const FRAME_MS = 80
 const ERASE_LINE = '\r\u001B[2K'
 
-/** Shows that something is under way; on a terminal only. */
+/** Says on a terminal what is under way, on a line that goes again. */
 export function createSpinner({ screen, paint, write }: Pick<Console, 'screen' | 'paint' | 'write'>): Spinner {
-  let timer: NodeJS.Timeout | undefined
-  let frame = 0
+  let isShown = false
   return {
     start(label) {
       this.stop()
       if (!screen.animates) return
-      const draw = (): void => write(`${ERASE_LINE}${paint('cyan', FRAMES[frame++ % FRAMES.length]!)} ${label}`)
-      draw()
-      timer = setInterval(draw, FRAME_MS)
+      write(paint('cyan', `${label} …`))
+      isShown = true
     },
     stop() {
-      if (timer === undefined) return
-      clearInterval(timer)
-      timer = undefined
+      if (!isShown) return
+      isShown = false
       write(ERASE_LINE)
     },
   }

@@ -22,10 +22,9 @@ interface Head {
   readonly at: number
 }
 
-export interface ChatInfo {
+interface ChatInfo {
   readonly id: string
   readonly cwd: string
-  readonly startedAt: number
   readonly changedAt: number
   /** The first thing that was asked. */
   readonly title: string
@@ -130,10 +129,10 @@ export function listChats(folder: string): readonly ChatInfo[] {
       const file = join(folder, name)
       const [first = '', ...rest] = readFileSync(file, 'utf8').split('\n')
       try {
-        const { id, cwd, at } = JSON.parse(first) as Head
+        const { id, cwd } = JSON.parse(first) as Head
         const asked = rest.find((line) => line.startsWith('{"type":"user"'))
         const title = asked === undefined ? '' : (JSON.parse(asked) as { text: string }).text
-        return [{ id, cwd, startedAt: at, changedAt: statSync(file).mtimeMs, title: title.split('\n', 1)[0] ?? '' }]
+        return [{ id, cwd, changedAt: statSync(file).mtimeMs, title: title.split('\n', 1)[0] ?? '' }]
       } catch {
         return []
       }

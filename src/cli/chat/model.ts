@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Codec, ModelResponse } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
-import { classifyProviderError, type ClassifiedError } from '../../formats/overflow/classify.ts'
+import type { Fetch } from '../../gateway/fetch.ts'
 import { parsedJson, recordOf, listOf, textOf } from '../../core/values.ts'
 import { pathUnder, endpoints, speakers, type Endpoint } from '../../formats/endpoints.ts'
 import type { ModelCall } from '../../ports/model-call.ts'
@@ -18,14 +18,15 @@ import {
 import type { Instructions } from '../../engine/instructions/index.ts'
 
 interface Ask {
+  readonly fetch: Fetch
   readonly provider: Provider
   readonly codec: Codec
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly onText: (text: string) => void
-  /** Told before it waits to try again. */
-  readonly onRetry: (reason: string, waitMs: number) => void
+  /** Told before it waits to try again, and what became of a request that was too large. */
+  readonly onNotice: (text: string) => void
 }
 
 export interface Answered {
@@ -36,15 +37,6 @@ export interface Answered {
   readonly stopped: boolean
 }
 
-/** The provider refused the request for its size; the caller reduces once more. */
-export class SizeRefused extends Error {
-  readonly refusal: ClassifiedError
-  constructor(refusal: ClassifiedError) {
-    super('The provider refused the request for its size.')
-    this.refusal = refusal
-  }
-}
-
 const ATTEMPTS = 4
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
@@ -53,36 +45,43 @@ const LONGEST_WAIT_MS = 30_000
 export async function askModel(ask: Ask): Promise<Answered> {
   for (let attempt = 1; ; attempt++) {
     const response = await send(ask)
+    if (response.headers.get('x-plimsoll-verdict') === 'halt') throw await halted(ask, response)
+    if (response.headers.get('x-plimsoll-recovered') !== null)
+      ask.onNotice('The provider found the request too large; it is reduced and sent again.')
     if (response.ok) return readStream(ask, response)
     const text = await response.text()
-    const refusal = classifyProviderError({ status: response.status, body: text })
-    if (refusal.kind === 'overflow' || refusal.kind === 'body-size') throw new SizeRefused(refusal)
-    const passing = refusal.kind === 'throttle' || response.status >= 500
-    if (!passing || attempt === ATTEMPTS) throw refused(response.status, text, ask.provider)
+    const passing = response.status === 429 || response.status >= 500
+    if (!passing || response.headers.has('x-plimsoll-error') || attempt === ATTEMPTS)
+      throw refused(response.status, text, ask.provider)
     const wait = waitOf(response.headers.get('retry-after'), attempt)
-    ask.onRetry(`${ask.provider.name} answers ${response.status}`, wait)
+    ask.onNotice(`${ask.provider.name} answers ${response.status}; trying again in ${Math.round(wait / 1000)} s`)
     await pause(wait, undefined, { signal: ask.signal })
   }
 }
 
+/** A session that has used up its budget is answered without the model. */
+async function halted(ask: Ask, response: Response): Promise<PlimsollError> {
+  const { response: said } = await readStream({ ...ask, onText() {} }, response)
+  const text = said.items.map((item) => item.text).join('')
+  return new PlimsollError('budget-exceeded', `The budget of this session is used up: ${text}`, {
+    advice: '/budget raises it.',
+  })
+}
+
 /** One more request to the same model, which nobody watches and nobody repeats. */
 export async function askOnce(provider: Provider, codec: Codec, call: ModelCall): Promise<ModelResponse> {
-  const response = await send({ provider, ...call })
+  const response = await send({ fetch: globalThis.fetch, provider, ...call })
   if (!response.ok) throw refused(response.status, await response.text(), provider)
   const answered = await readStream({ provider, codec, signal: call.signal, onText() {} }, response)
   if (answered.stopped) throw call.signal.reason
   return answered.response
 }
 
-async function send({
-  provider,
-  body,
-  headers,
-  signal,
-}: Pick<Ask, 'provider' | 'body' | 'headers' | 'signal'>): Promise<Response> {
+async function send(ask: Pick<Ask, 'fetch' | 'provider' | 'body' | 'headers' | 'signal'>): Promise<Response> {
+  const { provider, body, headers, signal } = ask
   const url = provider.baseUrl + pathUnder(provider.endpoint, provider.wire.routes.path(provider.model, true))
   try {
-    return await fetch(url, {
+    return await ask.fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...provider.headers, ...headers },
       body,
@@ -125,7 +124,7 @@ async function readStream(
     stopped = true
   }
   if (reducer.error !== undefined) throw refused(response.status, JSON.stringify(reducer.error), provider)
-  return { response: reducer.response(), stopped, ...(keeper !== undefined && { raw: keeper.value() }) }
+  return { response: reducer.response(), stopped, raw: keeper?.value() }
 }
 
 const cutOff = (cause: unknown): PlimsollError =>
@@ -142,9 +141,11 @@ function refused(status: number, body: string, provider: Provider): PlimsollErro
       ? 'Check the key in the environment.'
       : status === 404
         ? `Check the model (${provider.model}) and the address (${provider.baseUrl}).`
-        : undefined
+        : status === 413
+          ? 'Set the real window with --window, or choose a model with a larger one.'
+          : undefined
   return new PlimsollError('upstream', `${provider.name} answers ${status}: ${said}`, {
-    ...(advice !== undefined && { advice }),
+    advice,
     fields: { status },
   })
 }
@@ -223,7 +224,7 @@ export function openProvider(wish: ProviderWish & { readonly provider: string },
     baseUrl: trimmed(endpoint.base?.(env, baseUrl) ?? baseUrl ?? base ?? endpoint.url + endpoint.sdkPath),
     headers: endpoint.headers(env[variable ?? ''], variable),
     model,
-    ...(endpoint.window !== undefined && { window: endpoint.window(env) }),
+    window: endpoint.window?.(env),
   }
 }
 
@@ -244,17 +245,14 @@ export function startDemoModel(window: number, watched: boolean): Promise<Runnin
     window,
     script: demoAnswer,
     cache: { minimumTokens: 1 },
-    ...(watched && { pace: () => pause(PACE_MS) }),
+    pace: watched ? () => pause(PACE_MS) : undefined,
   })
 }
 
 /** What makes a real model answer. */
-const WANTED = [
-  ...endpoints.flatMap(({ keys }) => keys.slice(0, 1)),
-  ...speakers.flatMap(({ endpoint }) => (endpoint.keys.length === 0 ? [endpoint.modelVariable] : [])),
-]
+const WANTED = endpoints.map(({ keys, modelVariable }) => keys[0] ?? modelVariable)
 
-const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set ${WANTED.slice(0, -1).join(', ')} or ${WANTED.at(-1)} to talk to a real one.`
+const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set one of ${WANTED.join(', ')} to talk to a real one.`
 
 /** Answers the newest message: words become tool calls, results become a sentence. */
 function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {
@@ -270,9 +268,7 @@ function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer 
   const about = rest.join(' ')
   const found = COMMANDS[word.toLowerCase()]?.(about)
   if (found === undefined) return say(HELP)
-  return found.parts.every((part) => part.type !== 'call' || tools.includes(part.name) || part.name === 'uname')
-    ? found
-    : say(HELP)
+  return found.parts.every((part) => part.type !== 'call' || tools.includes(part.name)) ? found : say(HELP)
 }
 
 /** How a summary in band is asked for. */
@@ -295,8 +291,6 @@ const COMMANDS: Readonly<Record<string, (about: string) => Answer>> = {
   run: (command) => call('run_shell', { command }),
   write: (path) => call('edit_file', { path, old: '', new: 'Written by the demo model.\n' }),
   recall: (query) => call('recall', { query }),
-  // No tool of ours: what an unknown name leads to.
-  uname: (args) => call('uname', { args: args === '' ? [] : args.split(' ') }),
   count: (to) => say(Array.from({ length: Number(to) > 0 ? Number(to) : 300 }, (_, i) => `${i + 1}`).join(' ')),
   echo: (text) => say(text),
 }

@@ -11,17 +11,8 @@ export interface FileSettings extends ChatSettings {
   readonly instructions: NonNullable<Config['instructions']>
 }
 
-export interface SettingFlags {
-  readonly config?: string
-  readonly policy?: string
-  readonly window?: number
-  readonly store?: string
-  readonly artifacts?: string
-  readonly redact?: boolean
-}
-
 /** The chat is the agent `main` of the file. */
-export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
+export async function readSettings(flags: Partial<FileSettings> & { readonly config?: string }): Promise<FileSettings> {
   const file: Config = flags.config === undefined ? {} : await loadConfig(flags.config)
   const { agents, ...shared } = file
   const { policy: ownPolicy, ...own } = agents?.['main'] ?? {}
@@ -36,12 +27,12 @@ export async function readSettings(flags: SettingFlags): Promise<FileSettings> {
     policyOf: (name) => policyOf(configOf(name)),
     instructions: file.instructions ?? {},
     policyNames: [...policies.keys(), ...Object.keys(file.policies ?? {})],
-    ...(options.summarizer !== undefined && { summarizer: options.summarizer }),
-    ...(options.models !== undefined && { models: options.models }),
+    summarizer: options.summarizer,
+    models: options.models,
     redact: flags.redact ?? options.redact ?? false,
-    ...(options.budgets !== undefined && { budgets: options.budgets }),
-    ...(window !== undefined && { window }),
-    ...(store !== undefined && { store }),
-    ...(artifacts !== undefined && { artifacts }),
+    budgets: options.budgets,
+    window,
+    store,
+    artifacts,
   }
 }

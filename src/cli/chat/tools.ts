@@ -2,15 +2,8 @@ import { realpath, mkdir, open, readdir, readFile, stat, writeFile } from 'node:
 import { basename, dirname, join, relative, resolve, isAbsolute } from 'node:path'
 import { spawn } from 'node:child_process'
 import type { ToolDeclared } from '../../formats/wire/chat.ts'
+import { flagField, numberField, optional, textField, toolInput, type ToolInput } from '../../engine/readers/tools.ts'
 import { lineMatcher } from '../../engine/readers/line-matcher.ts'
-import type { Handle } from '../../core/handles.ts'
-import { compactCall, readerTools as declaredReaders } from '../../engine/readers/reader-tools.ts'
-import { artifactReaders } from '../../engine/readers/artifact-readers.ts'
-import { readerProvenance } from '../../engine/readers/reader.ts'
-import { callReader, READER_TOOLS } from '../../engine/readers/tools.ts'
-import { quickjsSandbox } from '../../drivers/sandbox/quickjs.ts'
-import { sqljsEngine } from '../../drivers/sandbox/sqljs.ts'
-import type { Stores } from '../stores.ts'
 import type { RunTool } from './chat.ts'
 
 /** What a tool may do without being asked about. */
@@ -21,7 +14,7 @@ interface ToolContext {
   readonly signal: AbortSignal
 }
 
-interface Tool extends ToolDeclared {
+interface Tool extends ToolDeclared, ToolInput {
   /** Risk of this very call: a read outside the working folder is more than a read. */
   risk(input: Fields, context: ToolContext): Promise<Risk>
   /** One line for the person who is asked or who watches. */
@@ -30,25 +23,24 @@ interface Tool extends ToolDeclared {
   run(input: Fields, context: ToolContext): Promise<string>
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function stringField(input: Fields, name: string): string {
-  const value = input[name]
-  if (typeof value === 'string') return value
-  throw new Error(`"${name}" should be a string.`)
+/** What calls of the tools bring; `check` has seen to it that each field that a tool needs is there, and of its type. */
+interface Fields {
+  readonly path?: string
+  readonly start?: number
+  readonly lines?: number
+  readonly depth?: number
+  readonly pattern?: string
+  readonly ignoreCase?: boolean
+  readonly old?: string
+  readonly new?: string
+  readonly command?: string
+  readonly timeoutSeconds?: number
 }
 
-function numberField(input: Fields, name: string, fallback: number): number {
-  const value = input[name]
-  if (value === undefined || value === null) return fallback
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw new Error(`"${name}" should be a number.`)
+function declared(name: string, description: string, fields: Parameters<typeof toolInput>[1]) {
+  const input = toolInput(name, fields)
+  return { name, description, parameters: input.inputSchema, ...input }
 }
-
-const parametersOf = (
-  properties: Readonly<Record<string, { readonly type: string; readonly description: string }>>,
-  required: readonly string[],
-): object => ({ type: 'object', properties, required })
 
 /** The path as the file system sees it, symbolic links followed; what is not there yet is resolved from its nearest folder. */
 async function realPath(cwd: string, path: string): Promise<string> {
@@ -73,54 +65,43 @@ const MAX_MATCHES = 500
 const MAX_SEARCHED_BYTES = 2 * 2 ** 20
 const NOT_OURS = new Set(['.git', 'node_modules', 'dist', '.venv', '__pycache__'])
 
-const pathOf = (input: Fields): string => (typeof input['path'] === 'string' ? input['path'] : '.')
+const pathOf = ({ path = '.' }: Fields): string => path
 const riskOfReading = async (input: Fields, { cwd }: ToolContext): Promise<'none' | 'shell'> =>
   (await isInside(cwd, pathOf(input))) ? 'none' : 'shell'
 
 const readFileTool: Tool = {
-  name: 'read_file',
-  description: 'Reads a text file, whole or some of its lines.',
-  parameters: parametersOf(
-    {
-      path: { type: 'string', description: 'Path, relative to the working folder' },
-      start: { type: 'integer', description: 'First line, from 1' },
-      lines: { type: 'integer', description: 'How many lines' },
-    },
-    ['path'],
-  ),
+  ...declared('read_file', 'Reads a text file, whole or some of its lines.', {
+    path: textField('Path, relative to the working folder'),
+    start: optional(numberField('First line, from 1')),
+    lines: optional(numberField('How many lines')),
+  }),
   risk: riskOfReading,
   describe: (input) => pathOf(input),
-  async run(input, { cwd }) {
-    const path = resolve(cwd, stringField(input, 'path'))
+  async run({ path: given, start, lines = Infinity }, { cwd }) {
+    const path = resolve(cwd, given ?? '')
     const { size } = await stat(path)
     if (size > MAX_FILE_BYTES)
       throw new Error(`The file has ${size} bytes; ${MAX_FILE_BYTES} is the most. Use search_files or run_shell.`)
     const text = await readFile(path, 'utf8')
-    if (input['start'] === undefined && input['lines'] === undefined) return text
-    const start = Math.max(1, numberField(input, 'start', 1))
+    const first = Math.max(0, (start ?? 1) - 1)
     return text
       .split('\n')
-      .slice(start - 1, start - 1 + numberField(input, 'lines', Infinity))
+      .slice(first, first + lines)
       .join('\n')
   },
 }
 
 const listFilesTool: Tool = {
-  name: 'list_files',
-  description: 'Lists files below a folder. Leaves out .git, node_modules and the like.',
-  parameters: parametersOf(
-    {
-      path: { type: 'string', description: 'Folder, relative to the working folder' },
-      depth: { type: 'integer', description: 'How many folders deep; 3 if not given' },
-    },
-    [],
-  ),
+  ...declared('list_files', 'Lists files below a folder. Leaves out .git, node_modules and the like.', {
+    path: optional(textField('Folder, relative to the working folder')),
+    depth: optional(numberField('How many folders deep; 3 if not given')),
+  }),
   risk: riskOfReading,
   describe: (input) => pathOf(input),
   async run(input, { cwd }) {
     const root = resolve(cwd, pathOf(input))
     const found: string[] = []
-    for await (const path of filesBelow(root, numberField(input, 'depth', 3))) {
+    for await (const path of filesBelow(root, input.depth ?? 3)) {
       found.push(relative(root, path))
       if (found.length >= MAX_LISTED) return `${found.join('\n')}\n[more than ${MAX_LISTED}; name a folder inside]`
     }
@@ -129,20 +110,15 @@ const listFilesTool: Tool = {
 }
 
 const searchFilesTool: Tool = {
-  name: 'search_files',
-  description: 'Finds lines in files below a folder by a regular expression (RE2 syntax).',
-  parameters: parametersOf(
-    {
-      pattern: { type: 'string', description: 'The expression' },
-      path: { type: 'string', description: 'Folder or file, relative to the working folder' },
-      ignoreCase: { type: 'boolean', description: 'Ignore upper and lower case' },
-    },
-    ['pattern'],
-  ),
+  ...declared('search_files', 'Finds lines in files below a folder by a regular expression (RE2 syntax).', {
+    pattern: textField('The expression'),
+    path: optional(textField('Folder or file, relative to the working folder')),
+    ignoreCase: optional(flagField('Ignore upper and lower case')),
+  }),
   risk: riskOfReading,
-  describe: (input) => `${String(input['pattern'])} in ${pathOf(input)}`,
+  describe: (input) => `${input.pattern} in ${pathOf(input)}`,
   async run(input, { cwd, signal }) {
-    const matcher = lineMatcher(stringField(input, 'pattern'), { ignoreCase: input['ignoreCase'] === true })
+    const matcher = lineMatcher(input.pattern ?? '', { ignoreCase: input.ignoreCase === true })
     const root = resolve(cwd, pathOf(input))
     const single = !(await stat(root)).isDirectory()
     const found: string[] = []
@@ -161,22 +137,19 @@ const searchFilesTool: Tool = {
 }
 
 const editFileTool: Tool = {
-  name: 'edit_file',
-  description: 'Replaces a text that occurs exactly once in a file. With an empty old text it creates a new file.',
-  parameters: parametersOf(
+  ...declared(
+    'edit_file',
+    'Replaces a text that occurs exactly once in a file. With an empty old text it creates a new file.',
     {
-      path: { type: 'string', description: 'Path, relative to the working folder' },
-      old: { type: 'string', description: 'The text to replace, exactly; empty for a new file' },
-      new: { type: 'string', description: 'The text to put in its place' },
+      path: textField('Path, relative to the working folder'),
+      old: textField('The text to replace, exactly; empty for a new file'),
+      new: textField('The text to put in its place'),
     },
-    ['path', 'old', 'new'],
   ),
   risk: async (input, { cwd }) => ((await isInside(cwd, pathOf(input))) ? 'edit' : 'shell'),
   describe: (input) => pathOf(input),
-  async run(input, { cwd }) {
-    const path = resolve(cwd, stringField(input, 'path'))
-    const before = stringField(input, 'old')
-    const after = stringField(input, 'new')
+  async run({ path: given, old: before = '', new: after = '' }, { cwd }) {
+    const path = resolve(cwd, given ?? '')
     if (before === '') {
       await mkdir(dirname(path), { recursive: true })
       // `wx`: an existing file is never written over by a wish to create one.
@@ -269,151 +242,41 @@ function runProcess(file: string, args: readonly string[], options: ProcessOptio
 const DEFAULT_TIMEOUT_SECONDS = 120
 
 const runShellTool: Tool = {
-  name: 'run_shell',
-  description: 'Runs a command in the shell of the working folder; gives back its output and exit code.',
-  parameters: parametersOf(
-    {
-      command: { type: 'string', description: 'The command line' },
-      timeoutSeconds: {
-        type: 'integer',
-        description: `Stop it after this long; ${DEFAULT_TIMEOUT_SECONDS} if not given`,
-      },
-    },
-    ['command'],
-  ),
+  ...declared('run_shell', 'Runs a command in the shell of the working folder; gives back its output and exit code.', {
+    command: textField('The command line'),
+    timeoutSeconds: optional(numberField(`Stop it after this long; ${DEFAULT_TIMEOUT_SECONDS} if not given`)),
+  }),
   risk: async () => 'shell',
-  describe: (input) => String(input['command']),
-  run(input, context) {
-    const timeoutMs = 1000 * numberField(input, 'timeoutSeconds', DEFAULT_TIMEOUT_SECONDS)
-    const command = stringField(input, 'command')
+  describe: ({ command = '' }) => command,
+  run({ command = '', timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }, context) {
+    const timeoutMs = 1000 * timeoutSeconds
     const [file, flag] = process.platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
     return runProcess(file, [flag, command], { ...context, timeoutMs })
   },
 }
 
-/**
- * A tool that was never declared, taken for a program of that name. Models trained on other agents call `nmap` or `git` as if
- * they were tools. Arguments go as an array, never through a shell, so that no argument can become a command.
- */
-const routedTool = (name: string): Tool => ({
-  name,
-  description: '',
-  parameters: {},
-  risk: async () => 'shell',
-  describe: (input) => [name, ...argumentsOf(input)].join(' '),
-  run: (input, context) =>
-    runProcess(name, argumentsOf(input), { ...context, timeoutMs: 1000 * DEFAULT_TIMEOUT_SECONDS }),
-})
-
-/** `{ args: [...] }` as it stands; other fields as `--name value`, single letters as `-x value`. */
-function argumentsOf(input: Fields): readonly string[] {
-  return Object.entries(input).flatMap(([key, value]): string[] => {
-    if (key === 'args' || key === 'arguments')
-      return Array.isArray(value) ? value.map(outputText) : outputText(value).split(/\s+/)
-    const flag = key.length === 1 ? `-${key}` : `--${key.replaceAll('_', '-')}`
-    if (value === true) return [flag]
-    if (value === false || value === null || value === undefined) return []
-    return [flag, outputText(value)]
-  })
-}
-
-const outputText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
-/** The tools that give back what was taken out. They answer from the store and are not asked about. */
-interface ReaderTools {
-  readonly declared: readonly ToolDeclared[]
-  /** Undefined when the name is none of ours. */
-  call(name: string, input: Fields): Promise<string> | undefined
-  close(): Promise<void>
-}
-
-const MOST_HITS = 20
-
-export function readerTools(stores: Stores, tenant: string, session: () => string): ReaderTools {
-  const sql = sqljsEngine()
-  const sandbox = quickjsSandbox()
-  const readers = artifactReaders({
-    store: stores.artifacts,
-    tenant,
-    provenance: readerProvenance(stores.secret),
-    sql,
-    sandbox,
-  })
-  // Extraction asks a model of its own, which a chat has not.
-  const names = READER_TOOLS.map(({ name }) => name).filter((name) => name !== 'artifact_extract')
-  return {
-    declared: declaredReaders(names),
-    call(called, given) {
-      // What this conversation put away, and nothing of the others in the store.
-      const own = readers.within({ mayOpen: (handle) => isOf(stores, tenant, session(), handle) })
-      const { name, input } = compactCall({ name: called, input: given })
-      if (name === 'recall') return recalled(stores, tenant, session(), given)
-      return callReader(own, name, input)?.then(({ text }) => text)
-    },
-    async close() {
-      await sql.close()
-      await sandbox.close()
-    },
-  }
-}
-
-const PAGE = 500
-
-async function isOf(stores: Stores, tenant: string, session: string, handle: Handle): Promise<boolean> {
-  let after: Handle | undefined
-  for (;;) {
-    const page = await stores.artifacts.list(tenant, { session, limit: PAGE, ...(after !== undefined && { after }) })
-    if (page.some((one) => one.handle === handle)) return true
-    after = page.at(-1)?.handle
-    if (page.length < PAGE) return false
-  }
-}
-
-async function recalled(stores: Stores, tenant: string, session: string, input: Fields): Promise<string> {
-  const query = typeof input['query'] === 'string' ? input['query'] : ''
-  const limit = typeof input['limit'] === 'number' ? Math.min(MOST_HITS, Math.max(1, input['limit'])) : 5
-  const hits = await stores.sessions.search(tenant, query, { session, limit })
-  return hits.length === 0
-    ? 'Nothing was found. Try other words.'
-    : hits.map(({ version, excerpt }) => `[${version}] ${excerpt}`).join('\n\n')
-}
-
 export const TOOLS: readonly Tool[] = [readFileTool, listFilesTool, searchFilesTool, editFileTool, runShellTool]
 
-interface RunToolOptions {
-  readonly cwd: string
-  readonly readers: ReaderTools
-  readonly permissions: Permissions
-  /** Names that no tool has are taken for programs. @default false */
-  readonly routeUnknown: boolean
-}
-
 /** Finds the tool, asks when it must, runs it. Whatever goes wrong becomes a sentence for the model. */
-export function toolRunner({ cwd, readers, permissions, routeUnknown }: RunToolOptions): RunTool {
-  const failed = (text: string) => ({ text, isError: true, exempt: true })
-  return async ({ name, input }, signal) => {
+export function toolRunner(cwd: string, permissions: Permissions): RunTool {
+  const failed = (text: string) => ({ text, isError: true })
+  return async ({ name, input: given }, signal) => {
     try {
-      const read = readers.call(name, input)
-      // What a reader gives back was taken out once and must not be taken out again.
-      if (read !== undefined) return { text: await read, isError: false, exempt: true }
-      const tool =
-        TOOLS.find((one) => one.name === name) ?? (routeUnknown && isProgram(name) ? routedTool(name) : undefined)
+      const tool = TOOLS.find((one) => one.name === name)
       if (tool === undefined)
         return failed(
           `There is no tool ${JSON.stringify(name)}. There are ${TOOLS.map((one) => one.name).join(', ')} and the readers.`,
         )
       const context = { cwd, signal }
+      const input = tool.check(given) as Fields
       if (!(await permissions.allows(name, await tool.risk(input, context), tool.describe(input))))
         return failed('The user did not allow this call. Ask what to do instead.')
-      return { text: await tool.run(input, context), isError: false, exempt: false }
+      return { text: await tool.run(input, context), isError: false }
     } catch (error) {
       return failed(`${name} failed: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 }
-
-/** A bare name, no path: what the person allows must be what runs. */
-const isProgram = (name: string): boolean => /^[a-z0-9][a-z0-9_.+-]*$/i.test(name)
 
 interface Permissions {
   /** Asks the person when it must. */

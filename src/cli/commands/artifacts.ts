@@ -49,8 +49,8 @@ const ls = (): Command =>
       for (const tenant of await tenantsOf(stores, flags.tenant)) {
         const listed = await stores.artifacts.list(tenant, {
           limit,
-          ...(session !== undefined && { session }),
-          ...(tool !== undefined && { tool }),
+          session,
+          tool,
         })
         found.push(...listed.map((stat) => ({ ...stat, tenant })))
       }
@@ -107,14 +107,7 @@ const show = (): Command =>
         )
       const { start, count, unit } = flags
       if (start !== undefined || count !== undefined || unit !== undefined)
-        return withReaders(flags, handle, (readers) =>
-          readers.read({
-            handle,
-            ...(start !== undefined && { start }),
-            ...(count !== undefined && { count }),
-            ...(unit !== undefined && { unit }),
-          }),
-        )
+        return withReaders(flags, handle, (readers) => readers.read({ handle, start, count, unit }))
       const bytes = (await stores.artifacts.read(tenant, handle)) ?? new Uint8Array()
       if (flags.out === undefined) process.stdout.write(bytes)
       else {
@@ -149,15 +142,7 @@ const grep = (): Command =>
   ).action((handle: string, pattern: string, flags: GrepFlags) => {
     const { ignoreCase, fixed, invert, context, limit } = flags
     return withReaders(flags, handle, (readers) =>
-      readers.grep({
-        handle,
-        pattern,
-        ...(ignoreCase !== undefined && { ignoreCase }),
-        ...(fixed !== undefined && { fixed }),
-        ...(invert !== undefined && { invert }),
-        ...(context !== undefined && { context }),
-        ...(limit !== undefined && { limit }),
-      }),
+      readers.grep({ handle, pattern, ignoreCase, fixed, invert, context, limit }),
     )
   })
 
@@ -171,13 +156,7 @@ const query = (): Command =>
       .option('--path <path>', 'path to the array inside a JSON object, such as result.items'),
     `plimsoll artifacts query ${EXAMPLE} "SELECT count(*) FROM t"`,
   ).action((handle: string, sql: string | undefined, flags: StoreFlags & { path?: string }) =>
-    withReaders(flags, handle, (readers) =>
-      readers.query({
-        handle,
-        ...(sql !== undefined && { sql }),
-        ...(flags.path !== undefined && { path: flags.path }),
-      }),
-    ),
+    withReaders(flags, handle, (readers) => readers.query({ handle, sql, path: flags.path })),
   )
 
 const run = (): Command =>

@@ -4,12 +4,12 @@ import { PlimsollError } from '../../core/errors.ts'
 import { globalDirOf, loadInstructions, rootRuleOf, type Instructions } from '../../engine/instructions/index.ts'
 import { plimsollHome } from '../../compose/plimsoll.ts'
 import type { RunningReferee } from '../../testing/referee/index.ts'
-import { createChat, TENANT, type Chat, metricsLine } from '../chat/chat.ts'
+import { createChat, type Chat, metricsLine } from '../chat/chat.ts'
 import { completeSlash, runSlash } from '../chat/commands.ts'
 import { openConsole, type Console, screenView, createSpinner } from '../chat/console.ts'
 import { startDemoModel, chooseProvider, openProvider, PROVIDERS, type Provider, systemPrompt } from '../chat/model.ts'
 import { listChats } from '../chat/journal.ts'
-import { createPermissions, toolRunner, TOOLS, readerTools } from '../chat/tools.ts'
+import { createPermissions, toolRunner, TOOLS } from '../chat/tools.ts'
 import { readSettings, type FileSettings } from '../chat/settings.ts'
 import { EXIT, sentenceOf, wrapped } from '../kit/output.ts'
 import { nameList, tokenCount } from '../option-values.ts'
@@ -28,7 +28,6 @@ interface ChatFlags {
   readonly window?: number
   readonly budget?: number
   readonly allow?: string[]
-  readonly routeUnknownTools?: boolean
   readonly store?: string
   readonly artifacts?: string
   readonly json?: boolean
@@ -58,10 +57,6 @@ export function chatCommand(): Command {
         '--allow <tools>',
         'tools that may run without asking, separated by commas; "all" for every tool',
         nameList,
-      )
-      .option(
-        '--route-unknown-tools',
-        'when the model calls an unknown tool, run the program of that name; asks each time',
       )
       .option('--store <url>', 'where to record (default: the store in the home directory)')
       .option('--artifacts <url>', 'where large outputs go (default: beside the store)')
@@ -106,19 +101,13 @@ async function converse(
   const chatsFolder = join(home, 'chats')
   const sessionId = flags.session ?? (flags.continue === true ? newestChat(chatsFolder, cwd) : undefined)
   const baseUrl = flags.baseUrl ?? demo?.url
-  const wish = {
-    provider: name,
-    ...(flags.model !== undefined && { model: flags.model }),
-    ...(baseUrl !== undefined && { baseUrl }),
-  }
+  const wish = { provider: name, model: flags.model, baseUrl }
   const provider = openProvider(wish, process.env)
   const window = settings.window ?? (demo === undefined ? undefined : DEMO_WINDOW)
   const console = openConsole({ historyFile: join(home, 'chat-history'), complete: completeSlash })
   const spinner = createSpinner(console)
   const view = screenView(console, spinner)
   const quiet = flags.json === true
-  let chat: Chat | undefined
-  const readers = readerTools(stores, TENANT, () => chat!.state().journal.id)
   const permissions = createPermissions({
     allowed: flags.allow ?? [],
     ask:
@@ -134,23 +123,20 @@ async function converse(
     trustProject: true,
     ...settings.instructions,
   })
-  chat = createChat({
+  const chat = createChat({
     stores,
     chatsFolder,
     cwd,
     system: systemPrompt(cwd, instructions),
-    tools: [
-      ...TOOLS.map(({ name: tool, description, parameters }) => ({ name: tool, description, parameters })),
-      ...readers.declared,
-    ],
-    runTool: toolRunner({ cwd, readers, permissions, routeUnknown: flags.routeUnknownTools === true }),
+    tools: TOOLS.map(({ name: tool, description, parameters }) => ({ name: tool, description, parameters })),
+    runTool: toolRunner(cwd, permissions),
     view: quiet ? SILENT : view,
     provider,
     policy: settings.policy,
     settings,
-    ...(window !== undefined && { window }),
-    ...(flags.budget !== undefined && { budgetUsd: flags.budget }),
-    ...(sessionId !== undefined && { sessionId }),
+    window,
+    budgetUsd: flags.budget,
+    sessionId,
   })
   try {
     if (flags.prompt !== undefined) await oneTurn(chat, console, view.endText, flags.prompt, quiet)
@@ -164,7 +150,7 @@ async function converse(
   } finally {
     spinner.stop()
     console.close()
-    await readers.close()
+    await chat.close()
   }
 }
 

@@ -7,18 +7,15 @@ import { withoutPassword } from '../../drivers/open-store.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { createMeter } from '../../meter/index.ts'
-import { type DashboardOptions, openDashboard } from '../../dashboard/open-dashboard.ts'
+import type { DashboardOptions } from '../../dashboard/open-dashboard.ts'
 import { playRecording } from '../../lab/replay/play.ts'
-import { serveDashboard } from '../../dashboard/dashboard.ts'
-import { createControl } from '../../gateway/operate/control.ts'
+import { serveWithPage } from '../open-proxy.ts'
 import { createEventHub, type EventHub } from '../../gateway/operate/control.ts'
-import { createMetrics } from '../../gateway/operate/metrics.ts'
 import { knownModels } from '../catalogue.ts'
 import { policySettings } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { printError } from '../kit/output.ts'
 import { tokenCount, portNumber } from '../option-values.ts'
-import { replaySession } from '../../lab/replay/replay.ts'
 import { addStoreOptions, type StoreFlags, withStores } from '../stores.ts'
 import { addLoadOptions, findFiles, loadFiles } from '../reports/recordings.ts'
 
@@ -93,12 +90,12 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     onEvent: (event) => hub.take(event),
   })
   const meter = createMeter({ catalogue })
-  const named = new Map<string, Recording>()
+  const named = new Set<string>()
   const modelOf = ({ model }: Recording): string => flags.model ?? model ?? DEFAULT_MODEL
   const play = async (): Promise<void> => {
     for (const recording of recordings.filter(({ calls }) => calls.length > 0)) {
       const id = uniqueName(nameOf(recording), named)
-      named.set(id, recording)
+      named.add(id)
       const model = modelOf(recording)
       await playRecording(plimsoll, recording, {
         id,
@@ -119,13 +116,6 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     source: 'files',
     storeName: paths.join(', '),
     policy,
-    actions: {
-      async compare({ session, sides }) {
-        const recording = named.get(session)
-        if (recording === undefined) return { sides: [] }
-        return { sides: await Promise.all(sides.map((side) => sideOf(recording, side, modelOf(recording)))) }
-      },
-    },
   })
   await playing
 }
@@ -137,51 +127,20 @@ const nameOf = ({ file, name }: Recording): string => {
   return name === undefined ? short : `${short}#${name}`
 }
 
-const uniqueName = (name: string, taken: ReadonlyMap<string, unknown>): string =>
+const uniqueName = (name: string, taken: ReadonlySet<string>): string =>
   taken.has(name) ? uniqueName(`${name}'`, taken) : name
 
-async function sideOf(recording: Recording, side: { policy: string; window: number }, model: string): Promise<object> {
-  const { result, steps, epochs } = await replaySession(recording, { ...side, model, catalogue: knownModels() })
-  const { overflows, invalid, lost, refused, epochs: compactions, quoteRecall, nameRecall, recoverableRecall } = result
-  return {
-    ...side,
-    loads: steps.map(({ load }) => Math.round(load)),
-    limit: result.limit,
-    compactedBefore: epochs.map(({ call }) => call + 1),
-    figures: {
-      calls: result.calls,
-      compactions,
-      overflows,
-      'invalid requests': invalid,
-      'items lost': lost,
-      refused,
-      'quote recall': quoteRecall,
-      'name recall': nameRecall,
-      'recoverable recall': recoverableRecall,
-      'largest prompt': result.peakLoad,
-      'price of the input': result.costUsd,
-      'price without management': result.unmanagedCostUsd,
-    },
-  }
-}
-
 async function serve(hub: EventHub, { port, json }: DashboardFlags, options: DashboardOptions): Promise<void> {
-  const control = createControl({
-    hub,
-    ledger: options.plimsoll.ledger,
-    metrics: createMetrics(),
-    isReady: () => options.plimsoll.isReady(),
-    tenantOf: async () => 'local',
-  })
-  const served = await serveDashboard({ port, dashboard: openDashboard(options), control })
+  // On loopback only: who may open the store's file may look at it.
+  const { proxy, pageUrl } = await serveWithPage({ hub }, options, { port, host: '127.0.0.1', upstreams: {} })
   process.stdout.write(
     json === true
-      ? `${JSON.stringify({ listening: served.url })}\n`
-      : `Listening on ${served.url}\nOpen this address in a browser; Ctrl-C stops the server.\n`,
+      ? `${JSON.stringify({ listening: pageUrl })}\n`
+      : `Listening on ${pageUrl}\nOpen this address in a browser; Ctrl-C stops the server.\n`,
   )
   await new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
-  await served.close()
+  await proxy.close()
 }

@@ -4,11 +4,12 @@ import type { PlimsollEvent } from '../../core/events.ts'
 import { handlesIn } from '../../core/handles.ts'
 import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
 import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/registry.ts'
-import { startReferee } from '../../testing/referee/index.ts'
+import { startReferee, type RunningReferee } from '../../testing/referee/index.ts'
 import { startProxy } from '../../gateway/proxy.ts'
 import { tenantOf } from '../../gateway/identity.ts'
 import { runAgent, scriptOf, toolOutput } from '../demo.ts'
-import { screenOf } from '../kit/output.ts'
+import { columnChart, grouped } from '../kit/figures.ts'
+import { painterOf, screenOf, type Painter } from '../kit/output.ts'
 import { tokenCount, oneOrMore } from '../option-values.ts'
 
 interface DemoFlags {
@@ -41,9 +42,8 @@ const LEAST_TURN_MS = 33
 
 async function runDemo(flags: DemoFlags): Promise<void> {
   const { turns, window, json = false } = flags
-  const palette: Palette = {
-    colour: screenOf(process.stdout).colour,
-  }
+  const screen = screenOf(process.stdout)
+  const paint = painterOf(screen)
   const show = (text: string, line: object): void =>
     void process.stdout.write(json ? `${JSON.stringify(line)}\n` : `${text}\n`)
   const watched = process.stdout.isTTY && flags.fast !== true && !json
@@ -58,7 +58,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   const events: PlimsollEvent[] = []
   const plimsoll = createPlimsoll({ store: 'memory:', secret, window, onEvent: (event) => events.push(event) })
   const proxy = await startProxy(plimsoll.gateway, { port: 0, upstreams: { [DEMO_WIRE.endpoint.name]: referee.url } })
-  if (!json) process.stdout.write(`${introduction(palette, proxy.url, referee.url, turns, window)}\n`)
+  if (!json) process.stdout.write(`${introduction(paint, proxy.url, referee.url, turns, window)}\n`)
 
   const sent: number[] = []
   let limit = window
@@ -73,62 +73,67 @@ async function runDemo(flags: DemoFlags): Promise<void> {
       // What the provider counted: our own number is an upper bound, and wide right behind a compaction.
       const sentTokens = referee.log.at(-1)?.inputTokens ?? load
       for (const event of events.splice(0)) {
-        const line = eventLine(palette, event, { before: sent.at(-1) ?? 0, after: sentTokens })
+        const line = eventLine(paint, event, { before: sent.at(-1) ?? 0, after: sentTokens })
         if (line !== undefined) show(line, event)
       }
       sent.push(sentTokens)
       show(
-        `${String(turn.number).padStart(4)} ${loadBar(palette, sentTokens, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint(palette, 'dim', turn.tool ?? 'answer')}`,
+        `${String(turn.number).padStart(4)} ${loadBar(paint, sentTokens, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint('dim', turn.tool ?? 'answer')}`,
         { turn: turn.number, sent: sentTokens, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
       )
       if (wholeTokens + 1_024 > window && firstTooLarge === undefined) {
         firstTooLarge = turn.number
         show(
           paint(
-            palette,
             'red',
             `     ↑ without Plimsoll the agent ends here: "prompt is too long: ${grouped(wholeTokens)} tokens > ${grouped(window)} maximum"`,
           ),
           { firstTooLarge },
         )
       }
-      if (turn.tool === undefined && !json) process.stdout.write(`\n  ${paint(palette, 'bold', turn.text)}\n`)
+      if (turn.tool === undefined && !json) process.stdout.write(`\n  ${paint('bold', turn.text)}\n`)
       if (watched) await pause(Math.max(0, LEAST_TURN_MS - (performance.now() - turnBegan)))
       turnBegan = performance.now()
     }
-    const { overflows, invalid, cacheBreaks, peakInputTokens, inputTokens, cacheRead } = referee.summary()
     const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])
     const bodies = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
     const restored = await readBack(plimsoll, tenant, bodies, turns)
-    const cached = Math.round((100 * cacheRead) / Math.max(1, inputTokens))
-    show(
-      [
-        '',
-        loadChart(palette, sent, limit),
-        '',
-        `  ${sent.length} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
-        `  the history grew to ${grouped(wholeTokens)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cached} % of all prompt tokens came from the cache`,
-        `  ${restored.artifacts} large outputs are stored outside the window; read back: ${restored.identical} of ${restored.artifacts} byte-identical`,
-        '',
-        `  Put it in front of your own agent:  ${paint(palette, 'bold', 'npx plimsoll proxy')}`,
-      ].join('\n'),
-      {
-        calls: sent.length,
-        overflows,
-        invalid,
-        peakInputTokens,
-        window,
-        transcript: wholeTokens,
-        epochs: cacheBreaks,
-        cachedPercent: cached,
-        ...restored,
-      },
-    )
+    const summary = { ...referee.summary(), calls: sent.length, window, transcript: wholeTokens, ...restored }
+    const chart = columnChart(sent, { width: screen.width, height: 6, line: limit })
+    show(['', ...chart, '', ...linesOf(paint, summary)].join('\n'), resultOf(summary))
   } finally {
     await proxy.close()
     await plimsoll.close()
     await referee.close()
   }
+}
+
+type Summary = ReturnType<RunningReferee['summary']> & {
+  readonly calls: number
+  readonly window: number
+  readonly transcript: number
+  readonly artifacts: number
+  readonly identical: number
+}
+
+const cachedPercent = ({ inputTokens, cacheRead }: Summary): number =>
+  Math.round((100 * cacheRead) / Math.max(1, inputTokens))
+
+function linesOf(paint: Painter, summary: Summary): readonly string[] {
+  const { calls, overflows, invalid, peakInputTokens, window, transcript, cacheBreaks, artifacts, identical } = summary
+  return [
+    `  ${calls} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
+    `  the history grew to ${grouped(transcript)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cachedPercent(summary)} % of all prompt tokens came from the cache`,
+    `  ${artifacts} large outputs are stored outside the window; read back: ${identical} of ${artifacts} byte-identical`,
+    '',
+    `  Put it in front of your own agent:  ${paint('bold', 'npx plimsoll proxy')}`,
+  ]
+}
+
+function resultOf(summary: Summary): object {
+  const { calls, overflows, invalid, peakInputTokens, window, transcript, cacheBreaks, artifacts, identical } = summary
+  const figures = { calls, overflows, invalid, peakInputTokens, window, transcript, epochs: cacheBreaks }
+  return { ...figures, cachedPercent: cachedPercent(summary), artifacts, identical }
 }
 
 /** Opens every handle that the model was shown and holds the bytes against what the tools said or an earlier request showed. */
@@ -151,72 +156,31 @@ async function readBack(
   return { artifacts: handles.size, identical }
 }
 
-function introduction(palette: Palette, proxy: string, upstream: string, turns: number, window: number): string {
-  return [
-    paint(palette, 'bold', `Plimsoll: ${turns} turns of an incident in a window of ${grouped(window)} tokens`),
-    paint(
-      palette,
-      'dim',
-      `agent → ${proxy} (proxy) → ${upstream} (scripted provider that rejects what the real one rejects)`,
-    ),
-    '',
-  ].join('\n')
+function introduction(paint: Painter, proxy: string, upstream: string, turns: number, window: number): string {
+  const way = `agent → ${proxy} (proxy) → ${upstream} (scripted provider that rejects what the real one rejects)`
+  const title = `Plimsoll: ${turns} turns of an incident in a window of ${grouped(window)} tokens`
+  return `${paint('bold', title)}\n${paint('dim', way)}\n`
 }
 
 function eventLine(
-  palette: Palette,
+  paint: Painter,
   event: PlimsollEvent,
   sent: { readonly before: number; readonly after: number },
 ): string | undefined {
-  if (event.type === 'epoch-declared') {
-    return paint(
-      palette,
-      'yellow',
-      `     ▼ compaction: ${grouped(sent.before)} → ${grouped(sent.after)} tokens; what left can be read back`,
-    )
-  }
-  if (event.type === 'item-offloaded') {
-    return paint(
-      palette,
-      'yellow',
-      `     ▼ ${grouped(event.originalBytes)} bytes shown as ${grouped(event.shownBytes)}; the rest is ${event.handle}`,
-    )
-  }
-  return undefined
+  const said = (text: string): string => paint('yellow', `     ▼ ${text}`)
+  if (event.type === 'epoch-declared')
+    return said(`compaction: ${grouped(sent.before)} → ${grouped(sent.after)} tokens; what left can be read back`)
+  if (event.type !== 'item-offloaded') return undefined
+  const { originalBytes, shownBytes, handle } = event
+  return said(`${grouped(originalBytes)} bytes shown as ${grouped(shownBytes)}; the rest is ${handle}`)
 }
 
-/** How much of the terminal's art may be used. */
-export interface Palette {
-  readonly colour: boolean
-}
-
-const CODES = { green: 32, yellow: 33, red: 31, dim: 2, bold: 1, cyan: 36 } as const
-
-export const paint = ({ colour }: Palette, style: keyof typeof CODES, text: string): string =>
-  colour ? `\u001B[${CODES[style]}m${text}\u001B[0m` : text
-
-export const grouped = (value: number): string => Math.round(value).toLocaleString('en-US')
+const BAR = 30
 
 /** The load of one request against its limit: a full bar touches the line. */
-export function loadBar(palette: Palette, load: number, limit: number, width = 30): string {
+function loadBar(paint: Painter, load: number, limit: number): string {
   const share = Math.min(1, load / limit)
-  const filled = Math.round(share * width)
+  const filled = Math.round(share * BAR)
   const style = share > 0.95 ? 'red' : share > 0.8 ? 'yellow' : 'green'
-  return `${paint(palette, style, '█'.repeat(filled))}${paint(palette, 'dim', '·'.repeat(width - filled))}${paint(palette, 'cyan', '┃')}`
-}
-
-const LEVELS = ' ▁▂▃▄▅▆▇█'
-
-/** All loads as one chart under the load line. */
-export function loadChart(palette: Palette, loads: readonly number[], limit: number, rows = 6): string {
-  const line = paint(palette, 'cyan', '─'.repeat(loads.length))
-  const drawn = Array.from({ length: rows }, (_, row) => {
-    const floor = rows - 1 - row
-    const cells = loads.map((load) => {
-      const level = Math.round(((load / limit) * rows - floor) * 8)
-      return LEVELS[Math.max(0, Math.min(8, level))]
-    })
-    return `  ${paint(palette, 'green', cells.join(''))}`
-  })
-  return [`  ${line} limit ${grouped(limit)}`, ...drawn].join('\n')
+  return `${paint(style, '█'.repeat(filled))}${paint('dim', '·'.repeat(BAR - filled))}${paint('cyan', '┃')}`
 }

@@ -6,8 +6,8 @@ import { discoverSessions, type FoundSession } from '../../lab/transcripts/disco
 import { singlePage } from '../../dashboard/static-files.ts'
 import { EXIT, printError, progressOn, screenOf } from '../kit/output.ts'
 import { fitEnd, plural, short } from '../kit/figures.ts'
-import { inspectAll, renderInspections } from '../reports/inspect.ts'
-import { inspectPage } from '../reports/pages.ts'
+import { inspectAll, inspectReport } from '../reports/inspect.ts'
+import { renderReport } from '../reports/text.ts'
 import { addLoadOptions, findFiles, type GivenFile, htmlFile, loadFiles } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tokenCount, oneOrMore, wholeNumber } from '../option-values.ts'
@@ -25,6 +25,8 @@ interface InspectFlags extends LoadOptions {
 }
 
 const HTML_FILE = 'plimsoll-inspect.html'
+/** Beyond these only the overview is printed. */
+const MOST_DETAILED = 3
 
 export function inspectCommand(): Command {
   const command = new Command('inspect')
@@ -75,16 +77,17 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
   })
   if (flags.html !== undefined) {
     const file = flags.html === true ? HTML_FILE : flags.html
-    await writeFile(file, await singlePage(inspectPage(inspections)))
+    await writeFile(file, await singlePage(inspectReport(inspections)))
     if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
   }
   if (flags.json === true) process.stdout.write(`${JSON.stringify(inspections, null, 2)}\n`)
   else if (flags.html === undefined) {
-    const { width, colour } = out
-    process.stdout.write(renderInspections(inspections, { width, colour, details: flags.details }))
+    const look = { ...out, rows: Infinity, details: flags.details }
+    const details = flags.details ?? inspections.length <= MOST_DETAILED
+    process.stdout.write(renderReport(inspectReport(inspections, details), look))
     // Found by itself: the newest session is the one that its reader remembers.
-    if (paths.length === 0 && flags.details === undefined && recordings.length > 3)
-      process.stdout.write(`\n${renderInspections(inspections.slice(0, 1), { width, colour })}`)
+    if (paths.length === 0 && !details && flags.details === undefined)
+      process.stdout.write(`\n${renderReport(inspectReport(inspections.slice(0, 1)), look)}`)
   }
 }
 

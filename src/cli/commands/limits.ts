@@ -75,8 +75,4 @@ const forget = (): Command =>
     }),
   )
 
-const placeOf = ({ tenant, endpoint, model }: LimitsFlags): Partial<LearnedPlace> => ({
-  ...(tenant !== undefined && { tenant }),
-  ...(endpoint !== undefined && { endpoint }),
-  ...(model !== undefined && { model }),
-})
+const placeOf = ({ tenant, endpoint, model }: LimitsFlags): Partial<LearnedPlace> => ({ tenant, endpoint, model })

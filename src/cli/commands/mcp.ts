@@ -54,7 +54,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
   const config = flags.config === undefined ? {} : readConfig(flags.config)
   const settings = flags.config === undefined ? undefined : optionsOf(config)
   const { store = settings?.store, artifacts = settings?.artifacts } = flags
-  const places = { ...(store !== undefined && { store }), ...(artifacts !== undefined && { artifacts }) }
+  const places = { store, artifacts }
   await withNewStores(places, async (stores) => {
     const scope = flags.byCredential === true ? ('credential' as const) : await scopeOf(stores, flags)
     const plimsoll = createPlimsoll({
@@ -72,8 +72,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
 
 /** What is named; else all of the one tenant that there is. With several nobody is chosen: they must not meet. */
 async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope> {
-  if (session !== undefined)
-    return { tenant: await tenantOfSession(stores, session, tenant), session, ...(agent !== undefined && { agent }) }
+  if (session !== undefined) return { tenant: await tenantOfSession(stores, session, tenant), session, agent }
   if (tenant !== undefined) return { tenant }
   const tenants = await tenantsWithSessions(stores.sessions)
   if (tenants.length <= 1) return { tenant: tenants[0] ?? 'local' }
@@ -96,10 +95,10 @@ async function overHttp(plimsoll: Plimsoll, flags: McpFlags, scope: McpHttpOptio
   const served = await startMcpHttp(plimsoll, {
     port,
     host,
-    ...(token !== undefined && token !== '' && { token }),
-    ...(allowHost !== undefined && { allowedHosts: allowHost }),
-    ...(allowOrigin !== undefined && { allowedOrigins: allowOrigin }),
-    ...(scope !== undefined && { scope }),
+    token: token || undefined,
+    allowedHosts: allowHost,
+    allowedOrigins: allowOrigin,
+    scope,
   })
   process.stdout.write(
     json === true ? `${JSON.stringify({ listening: served.url })}\n` : `Listening on ${served.url}\n`,

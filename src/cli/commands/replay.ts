@@ -9,8 +9,8 @@ import { plural, short } from '../kit/figures.ts'
 import { addLoadOptions, findFiles, htmlFile, loadFiles } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { nameList, tokenCount, tokenCounts } from '../option-values.ts'
-import { dumpRecords, renderComparison, renderReplay } from '../reports/replay.ts'
-import { replayPage } from '../reports/pages.ts'
+import { dumpRecords, renderComparison, replayReport } from '../reports/replay.ts'
+import { renderReport } from '../reports/text.ts'
 import { replaySession, type ReplayedSession, type ReplayResult } from '../../lab/replay/replay.ts'
 import { knownModels, windowOf } from '../catalogue.ts'
 
@@ -87,6 +87,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     throw new PlimsollError('not-found', `No recorded model call was found in ${plural(files.length, 'file')}.`, {
       advice: 'Name session files of an agent, or a folder that holds some.',
     })
+  const look = { ...screenOf(process.stdout), details: flags.details }
   const results: ReplayResult[] = []
   const pages: ReplayedSession[] = []
   const jobs = played.flatMap((recording) =>
@@ -108,14 +109,13 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     if (flags.html !== undefined) pages.push(replayed)
     progress.clear()
     if (flags.dump !== undefined) dumpRecords(flags.dump, replayed)
-    const { width, colour } = screenOf(process.stdout)
     if (flags.json === true) process.stdout.write(`${JSON.stringify(replayed.result)}\n`)
     else if (jobs.length <= MOST_REPORTS || flags.details === true)
-      process.stdout.write(`${renderReplay(replayed, { width, colour, details: flags.details === true })}\n`)
+      process.stdout.write(`${renderReport(replayReport([replayed], flags.details), look)}\n`)
   }
   if (flags.html !== undefined) {
     const file = flags.html === true ? HTML_FILE : flags.html
-    await writeFile(file, await singlePage(replayPage(pages)))
+    await writeFile(file, await singlePage(replayReport(pages)))
     if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
   }
   if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))

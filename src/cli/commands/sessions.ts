@@ -139,7 +139,7 @@ async function withSession<T>(
 ): Promise<T> {
   const tenant = await tenantOfSession(stores, session, flags.tenant)
   const plimsoll = createPlimsoll({ store: stores.sessions, artifacts: stores.artifacts, secret: stores.secret })
-  return work(plimsoll.session({ id: session, tenant, ...(flags.agent !== undefined && { agent: flags.agent }) }))
+  return work(plimsoll.session({ id: session, tenant, agent: flags.agent }))
 }
 
 const undo = (): Command =>
@@ -175,7 +175,7 @@ const fork = (): Command =>
         tenant,
         from,
         to,
-        ...(flags.at !== undefined && { version: flags.at }),
+        version: flags.at,
       })
       print(
         flags.json,
@@ -256,7 +256,7 @@ async function pinnable(stores: Stores, tenant: string, session: string): Promis
   for await (const { record } of stores.sessions.read(tenant, session)) {
     if (record.type !== 'item-seen') continue
     const { identity, kind, toolName, text } = record
-    items.set(identity, { identity, kind, ...(toolName !== undefined && { toolName }), excerpt: text.slice(0, 80) })
+    items.set(identity, { identity, kind, toolName, excerpt: text.slice(0, 80) })
   }
   return [...items.values()]
 }

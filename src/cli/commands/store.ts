@@ -16,10 +16,9 @@ import { openStore, withoutPassword } from '../../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../../compose/plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
 import { grouped, plural, short } from '../kit/figures.ts'
-import { duration } from '../kit/duration.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
-import { wholeNumber } from '../option-values.ts'
+import { duration, wholeNumber } from '../option-values.ts'
 
 export function storeCommand(): Command {
   return new Command('store')
@@ -112,10 +111,10 @@ const exporting = (): Command =>
   ).action((flags: ExportFlags) =>
     withStores(flags, async ({ sessions, artifacts }) => {
       const lines = exportStore(sessions, {
-        ...(flags.tenant !== undefined && { tenant: flags.tenant }),
-        ...(flags.session !== undefined && { session: flags.session }),
-        ...(flags.artifactBytes && { artifacts }),
-        ...(flags.withSecret === true && { withSecret: true }),
+        tenant: flags.tenant,
+        session: flags.session,
+        artifacts: flags.artifactBytes ? artifacts : undefined,
+        withSecret: flags.withSecret,
       })
       await writeLines(lines, flags.out)
     }),
@@ -190,7 +189,7 @@ const prune = (): Command =>
         before: Date.now() - flags.olderThan,
         artifacts,
         rule: { keep: flags.keepArtifacts ?? 0, maxAgeMs: flags.olderThan },
-        ...(flags.tenant !== undefined && { tenant: flags.tenant }),
+        tenant: flags.tenant,
       })
       print(
         flags.json,

@@ -1,23 +1,9 @@
 import type { PriceModel } from '../../core/price.ts'
+import type { Report, ReportPart, ReportSection } from '../../dashboard/page-types.ts'
 import { type BigItem, inspect, type Inspection, overviewOf } from '../../lab/inspect/inspect.ts'
 import type { InspectOptions, InspectSource, Slice } from '../../lab/inspect/measures.ts'
-import {
-  bar,
-  columnChart,
-  displayWidth,
-  dollars,
-  fitEnd,
-  fitWidth,
-  grouped,
-  padEnd,
-  padStart,
-  percent,
-  plainText,
-  plural,
-  short,
-  wrap,
-} from '../kit/figures.ts'
-import { type Painter, painterOf } from '../kit/output.ts'
+import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
+import { composition, linesPart, loadChart, shown, table } from './parts.ts'
 
 export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'> {
   /** Counts as the recording's model does. */
@@ -43,155 +29,111 @@ export const inspectAll = (
     })
   })
 
-export interface TerminalOptions {
-  /** Columns. @default 80 */
-  readonly width?: number
-  /** Off in pipes and with NO_COLOR; the caller knows. @default false */
-  readonly colour?: boolean
-  /** The full report of each session, also when there are many. @default up to three sessions */
-  readonly details?: boolean
+/** Where the tokens went. Without details: only what all sessions come to. */
+export function inspectReport(inspections: readonly Inspection[], details = true): Report {
+  const title = inspections.length === 1 ? titleOf(inspections[0]!) : plural(inspections.length, 'session')
+  return {
+    title: `Plimsoll inspect: ${title}`,
+    heading: 'Where the tokens went',
+    sections: [
+      ...(inspections.length > 1 || !details ? [overviewSection(inspections)] : []),
+      ...(details ? inspections.map(inspectSection) : []),
+    ],
+  }
 }
 
-// Below this a table's second column of figures has no room beside a name.
-const NARROW = 60
-const MAX_WIDTH = 120
-const PROBLEMS_SHOWN = 5
-const MAX_DETAILED = 3
-
-/** The report for a terminal. No line is wider than the terminal. */
-export function renderInspections(inspections: readonly Inspection[], options: TerminalOptions = {}): string {
-  const width = Math.max(20, Math.min(options.width ?? 80, MAX_WIDTH))
-  const paint = painterOf({ colour: options.colour === true })
-  const details = options.details ?? inspections.length <= MAX_DETAILED
-  const blocks = [
-    ...(inspections.length > 1 || !details ? [renderOverview(inspections, width, paint)] : []),
-    ...(details ? inspections.map((inspection) => renderOne(inspection, width, paint)) : []),
-  ]
-  return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`
-}
-
-function renderOverview(inspections: readonly Inspection[], width: number, paint: Painter): readonly string[] {
+function overviewSection(inspections: readonly Inspection[]): ReportSection {
   const overview = overviewOf(inspections)
-  const summary = `${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')} · ${grouped(overview.sentTokens)} tokens sent${overview.costUsd === undefined ? '' : ` · ${dollars(overview.costUsd)} at list prices`}`
-  const rows = inspections
-    .toSorted((a, b) => b.sentTokens - a.sentTokens)
-    .map((inspection) => {
-      const peak = width < NARROW ? '' : padStart(`peak ${short(inspection.growth.peak)}`, 12)
-      const figures = `${padStart(short(inspection.sentTokens), 8)}${padStart(plural(inspection.calls, 'call'), 12)}${peak}`
-      return `${fitWidth(figures, width - 8)}  ${fitEnd(titleOf(inspection), Math.max(6, width - figures.length - 2))}`
-    })
-  return [
-    paint('bold', fitWidth('All sessions', width)),
-    ...wrap(summary, width).map((line) => paint('dim', line)),
-    ...section('Where the tokens went', slices(overview, width, paint), width, paint),
-    ...section(
-      'By session',
-      rows.map((row) => fitWidth(row, width)),
-      width,
-      paint,
-    ),
-  ]
+  const cost = overview.costUsd === undefined ? '' : ` · ${dollars(overview.costUsd)} at list prices`
+  return {
+    title: 'All sessions',
+    about: `${plural(overview.sessions, 'session')} · ${plural(overview.calls, 'call')} · ${grouped(overview.sentTokens)} tokens sent${cost}`,
+    parts: shown([
+      slices(overview),
+      table(
+        'By session',
+        ['sent tokens', 'calls', 'peak', 'cost', 'session'],
+        inspections
+          .toSorted((a, b) => b.sentTokens - a.sentTokens)
+          .map((each) => [
+            each.sentTokens,
+            each.calls,
+            each.growth.peak,
+            each.costUsd === undefined ? '' : dollars(each.costUsd),
+            titleOf(each),
+          ]),
+      ),
+    ]),
+  }
 }
 
-function renderOne(inspection: Inspection, width: number, paint: Painter): readonly string[] {
-  const usage = usageOf(inspection)
-  return [
-    paint('bold', fitEnd(titleOf(inspection), width)),
-    ...wrap(summaryOf(inspection), width).map((line) => paint('dim', line)),
-    ...wrap(peakOf(inspection), width),
-    ...(usage === undefined ? [] : wrap(usage, width)),
-    ...section('Where the tokens went', slices(inspection, width, paint), width, paint),
-    ...section('Load per call', growth(inspection, width, paint), width, paint),
-    ...section('Largest items', biggest(inspection, width), width, paint),
-    ...section('Read again', readAgain(inspection, width), width, paint),
-    ...section('Problems', problems(inspection, width, paint), width, paint),
-  ]
+function inspectSection(inspection: Inspection): ReportSection {
+  const { calls, growth, window, sentTokens, usage, costUsd } = inspection
+  return {
+    title: titleOf(inspection),
+    about: summaryOf(inspection),
+    figures: [
+      ['calls', grouped(calls)],
+      ['largest prompt', window === undefined ? grouped(growth.peak) : `${grouped(growth.peak)} of ${grouped(window)}`],
+      ['compactions', grouped(growth.compactedBefore.length)],
+      ['tokens sent', short(sentTokens)],
+      ...(usage === undefined ? [] : [['from the cache', percent(usage.cacheRead, usage.input)] as const]),
+      ...(costUsd === undefined ? [] : [['cost at list prices', dollars(costUsd)] as const]),
+    ],
+    said: [peakOf(inspection), usageOf(inspection) ?? ''].join(' ').trim(),
+    parts: shown([
+      loadChart({
+        title: 'Load per call',
+        sent: growth.points.map(({ load, reported = load }) => reported),
+        line: window === undefined ? undefined : { name: 'window', value: window },
+        marks: growth.compactedBefore,
+        label: `Load per call: peak ${grouped(growth.peak)} tokens at call ${growth.peakCall + 1}`,
+      }),
+      composition(
+        Array.from({ length: calls }, (_, call) => ({
+          parts: Object.fromEntries(inspection.composition.map((layer) => [layerName(layer), layer.tokens[call] ?? 0])),
+        })),
+      ),
+      slices(inspection),
+      table(
+        'Largest items',
+        ['tokens', 'times sent', 'sent tokens', 'line', 'item'],
+        inspection.biggest.map((item) => {
+          const { what, target } = itemName(item)
+          return [item.tokens, item.timesSent, item.sentTokens, item.line, `${what} ${target}`.trim()]
+        }),
+      ),
+      table(
+        'Read again',
+        ['reads', 'repeated tokens', 'sent tokens', 'file'],
+        inspection.readAgain.map(({ path, reads, tokens, sentTokens: sent }) => [reads, tokens, sent, plainText(path)]),
+      ),
+      linesPart(
+        'Problems',
+        inspection.problems.map(({ line, message }) => ({ text: plainText(`line ${line}: ${message}`), state: 'bad' })),
+      ),
+    ]),
+  }
 }
 
-function section(title: string, lines: readonly string[], width: number, paint: Painter): readonly string[] {
-  return lines.length === 0 ? [] : ['', paint('bold', fitWidth(title, width)), ...lines]
-}
+/** Results of the smaller tools stand together. */
+const layerName = (layer: Inspection['composition'][number]): string =>
+  layer.kind === 'results' && layer.tool === undefined ? 'results: other tools' : sliceName(layer)
 
-function slices(
-  { slices: all, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>,
-  width: number,
-  paint: Painter,
-): readonly string[] {
-  const narrow = width < NARROW
-  const figures = narrow ? 14 : 26
-  const name = Math.min(36, width - figures - (narrow ? 0 : 10))
-  const room = width - name - figures - 2
-  const shown = shownSlices({ slices: all, sentTokens })
-  const largest = shown[0]?.sentTokens ?? 0
-  const heading = narrow ? '' : `${padStart('once', name + 10)}${padStart('sent', 8)}${padStart('share', 8)}`
-  const rows = shown.map((slice) => {
-    const label = padEnd(fitWidth(sliceName(slice), name), name)
-    const share = padStart(percent(slice.sentTokens, sentTokens), narrow ? 6 : 8)
-    const sent = padStart(short(slice.sentTokens), 8)
-    if (narrow) return `${label}${sent}${share}`
-    const drawn = room > 3 ? `  ${paint('cyan', bar(largest === 0 ? 0 : slice.sentTokens / largest, room))}` : ''
-    return `${label}${padStart(short(slice.tokens), 10)}${sent}${share}${drawn}`.trimEnd()
-  })
-  return heading === '' ? rows : [paint('dim', heading), ...rows]
+function slices(inspection: Pick<Inspection, 'slices' | 'sentTokens'>): ReportPart {
+  const { sentTokens } = inspection
+  return {
+    kind: 'bars',
+    title: 'Where the tokens went',
+    rows: shownSlices(inspection)
+      .filter((slice) => slice.sentTokens > 0)
+      .map((slice) => ({
+        name: sliceName(slice),
+        value: slice.sentTokens,
+        label: `${short(slice.sentTokens)} sent · ${percent(slice.sentTokens, sentTokens)} · ${short(slice.tokens)} once in ${grouped(slice.items)}`,
+      })),
+  }
 }
-
-function growth(
-  { growth: { points, compactedBefore }, window }: Inspection,
-  width: number,
-  paint: Painter,
-): readonly string[] {
-  if (points.length < 2) return []
-  const values = points.map(({ load, reported = load }) => reported)
-  const chart = columnChart(values, {
-    width,
-    height: width < NARROW ? 6 : 10,
-    marks: compactedBefore,
-    line: window,
-  })
-  const peak = Math.max(...values)
-  const caption = [
-    `${plural(points.length, 'call')}, left to right`,
-    ...(window === undefined
-      ? []
-      : window > peak * 4
-        ? [`window ${short(window)} far above`]
-        : [`┄ window ${short(window)}`]),
-    ...(compactedBefore.length > 0 ? ['▲ compaction'] : []),
-  ].join(' · ')
-  const overWindow = window !== undefined && peak > window
-  const drawn = chart.map((line) => (line.includes('┼') ? paint(overWindow ? 'red' : 'cyan', line) : line))
-  return [...drawn, ...wrap(caption, width).map((line) => paint('dim', line))]
-}
-
-function biggest({ biggest: items }: Inspection, width: number): readonly string[] {
-  const places = items.map(({ line }) => `line ${line}`)
-  const placeWidth = Math.max(0, ...places.map((place) => place.length))
-  return items.map((item, index) => {
-    const times = `${padStart(short(item.tokens), 8)} × ${padStart(String(item.timesSent), 4)} = ${padStart(short(item.sentTokens), 6)}`
-    const figures = width < NARROW ? padStart(short(item.tokens), 7) : times
-    const room = width - figures.length - placeWidth - 3
-    const { what, target } = itemName(item)
-    const name = fitWidth(`${what} ${fitEnd(target, Math.max(10, room - displayWidth(what) - 1))}`, room)
-    return `${figures}  ${padEnd(name, room)} ${padStart(places[index] ?? '', placeWidth)}`
-  })
-}
-
-function readAgain({ readAgain: files }: Inspection, width: number): readonly string[] {
-  return files.map(({ path, reads, tokens, sentTokens }) => {
-    const figures = `${padStart(`${reads} ×`, 6)}${padStart(short(tokens), 8)}${width < NARROW ? '' : padStart(short(sentTokens), 8)}`
-    return `${figures}  ${fitEnd(plainText(path), width - figures.length - 2)}`
-  })
-}
-
-function problems({ problems: all }: Inspection, width: number, paint: Painter): readonly string[] {
-  const shown = all
-    .slice(0, PROBLEMS_SHOWN)
-    .map(({ line, message }) => fitWidth(plainText(`line ${line}: ${message}`), width))
-  const rest = all.length - shown.length
-  return [...shown, ...(rest > 0 ? [`… and ${grouped(rest)} more`] : [])].map((line) => paint('red', line))
-}
-
-/** The sentences of a report; terminal and HTML say the same. */
 
 const KINDS: Readonly<Record<string, string>> = {
   system: 'system prompt',
@@ -205,21 +147,21 @@ const KINDS: Readonly<Record<string, string>> = {
   other: 'other',
 }
 
-export const sliceName = (slice: { readonly kind: string; readonly tool?: string }): string =>
+const sliceName = (slice: { readonly kind: string; readonly tool?: string }): string =>
   slice.kind === 'results' ? `results: ${plainText(slice.tool ?? 'unknown tool')}` : (KINDS[slice.kind] ?? slice.kind)
 
 /** What it is, and what it is about; the second may be long. */
-export function itemName(item: BigItem): { readonly what: string; readonly target: string } {
+function itemName(item: BigItem): { readonly what: string; readonly target: string } {
   const what = item.tool ?? KINDS[item.kind] ?? item.kind
   return { what: plainText(item.kind === 'call' ? `call of ${what}` : what), target: plainText(item.target ?? '') }
 }
 
-export function titleOf(inspection: Inspection): string {
+function titleOf(inspection: Inspection): string {
   const parts = [inspection.file, ...(inspection.name === undefined ? [] : [inspection.name])]
   return plainText(parts.join(' · '))
 }
 
-export function summaryOf(inspection: Inspection): string {
+function summaryOf(inspection: Inspection): string {
   const { format, model, calls, messages, growth } = inspection
   const compactions = growth.compactedBefore.length
   return plainText(
@@ -233,7 +175,7 @@ export function summaryOf(inspection: Inspection): string {
   )
 }
 
-export function peakOf(inspection: Inspection): string {
+function peakOf(inspection: Inspection): string {
   const { growth, window, calls } = inspection
   if (calls === 0) return 'No model call is recorded here.'
   const of = window === undefined ? '' : ` of ${grouped(window)} (${percent(growth.peak, window)})`
@@ -249,7 +191,7 @@ function costOf({ costUsd, outputPartial }: Inspection): string {
 const SMALL = 0.01
 
 /** What is worth a line of its own: results of tools that took little are one line. */
-export function shownSlices({ slices, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): readonly Slice[] {
+function shownSlices({ slices, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): readonly Slice[] {
   const isSmall = ({ kind, sentTokens: sent }: Slice): boolean => kind === 'results' && sent < SMALL * sentTokens
   const small = slices.filter(isSmall)
   if (small.length < 2) return slices
@@ -264,7 +206,7 @@ export function shownSlices({ slices, sentTokens }: Pick<Inspection, 'slices' | 
   return [...slices.filter((slice) => !isSmall(slice)), rest].toSorted((a, b) => b.sentTokens - a.sentTokens)
 }
 
-export function usageOf(inspection: Inspection): string | undefined {
+function usageOf(inspection: Inspection): string | undefined {
   const { usage, outputPartial, withoutUsage, calls } = inspection
   if (usage === undefined) return undefined
   const cached = `${percent(usage.cacheRead, usage.input)} of it from the cache`

@@ -1,246 +1,200 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { insertedTexts } from '../../core/epochs.ts'
-import type { ReplayedEpoch, ReplayedSession, ReplayResult } from '../../lab/replay/replay.ts'
-import {
-  columnChart,
-  displayWidth,
-  dollars,
-  fitEnd,
-  fitWidth,
-  grouped,
-  padEnd,
-  padStart,
-  percent,
-  plainText,
-  plural,
-  short,
-  wrap,
-} from '../kit/figures.ts'
-import { type Painter, painterOf, type Screen } from '../kit/output.ts'
+import type { Report, ReportLine, ReportPart, ReportSection } from '../../dashboard/page-types.ts'
+import type { ReplayedSession, ReplayResult } from '../../lab/replay/replay.ts'
+import { displayWidth, dollars, fitEnd, grouped, padEnd, padStart, plainText, plural, short } from '../kit/figures.ts'
+import { painterOf, type Screen } from '../kit/output.ts'
+import { composition, linesPart, loadChart, shown, table } from './parts.ts'
 
-const ROWS_SHOWN = 12
-const MAX_WIDTH = 120
-
-export interface ReplayLook extends Pick<Screen, 'width' | 'colour'> {
-  /** Every call, every epoch and every result that was taken out. @default false: the first ones and a count */
-  readonly details?: boolean
-}
-
-/** One session under one policy, for a terminal. No line is wider than the terminal. */
-export function renderReplay(replayed: ReplayedSession, look: ReplayLook): string {
-  const width = Math.max(20, Math.min(look.width, MAX_WIDTH))
-  const paint = painterOf(look)
-  const shown = look.details === true ? Infinity : ROWS_SHOWN
-  const lines = [
-    ...heading(replayed, width, paint),
-    ...section('Load per call', loadLine(replayed, width, paint), paint),
-    ...section('Compactions', epochs(replayed, width, shown), paint),
-    ...section('Taken out before the first send', offloads(replayed, width, shown), paint),
-    ...section(
-      'Refused',
-      refusals(replayed, width, shown).map((line) => paint('red', line)),
-      paint,
-    ),
-    ...(look.details === true ? section('Calls', calls(replayed, width), paint) : []),
-    ...(look.details === true ? records(replayed, paint) : []),
-    ...section('What compactions left', handover(replayed, width), paint),
-    ...section('What the next answer needed', recall(replayed, width), paint),
-    ...section('Price of the input', price(replayed, width), paint),
-    ...section('Checks', promises(replayed, width, paint), paint),
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-const section = (title: string, lines: readonly string[], paint: Painter): readonly string[] =>
-  lines.length === 0 ? [] : ['', paint('bold', title), ...lines]
-
-function heading({ result, model }: ReplayedSession, width: number, paint: Painter): readonly string[] {
-  const about = [
-    result.format,
-    ...(model === undefined ? [] : [model]),
-    plural(result.calls, 'call'),
-    plural(result.messages, 'message'),
-  ]
-  const under = `policy ${result.policy} · window ${grouped(result.window)} · limit ${grouped(result.limit)}`
-  return [
-    paint('bold', fitEnd(plainText(result.file), width)),
-    ...wrap(plainText(about.join(' · ')), width).map((line) => paint('dim', line)),
-    ...wrap(under, width).map((line) => paint('dim', line)),
-  ]
-}
-
-function loadLine(
-  { steps, result, epochs: declared }: ReplayedSession,
-  width: number,
-  paint: Painter,
-): readonly string[] {
-  if (steps.length < 2) return []
-  const chart = columnChart(
-    steps.map(({ load }) => load),
-    { width, height: width < 60 ? 6 : 10, line: result.limit, marks: declared.map(({ call }) => call) },
-  )
-  const caption = [
-    `${plural(steps.length, 'call')}, left to right`,
-    `┄ limit ${short(result.limit)}`,
-    ...(declared.length > 0 ? ['▲ compaction'] : []),
-  ].join(' · ')
-  return [
-    ...chart.map((line) => (line.includes('┼') ? paint('cyan', line) : line)),
-    ...wrap(caption, width).map((line) => paint('dim', line)),
-  ]
-}
-
-function epochs({ epochs: declared }: ReplayedSession, width: number, shown: number): readonly string[] {
-  const rows = declared.map(({ call, edits, before, after, forced }) => {
-    const figures = `${padStart(`call ${call + 1}`, 10)} ${padStart(short(before), 7)} → ${padEnd(short(after), 7)}`
-    return fitWidth(`${figures} ${forced ? 'forced; ' : ''}${whereItWent(edits)}`, width)
-  })
-  return limited(rows, shown)
-}
-
-/** What an epoch took out, and under which address it stands now. */
-function whereItWent(edits: ReplayedEpoch['edits']): string {
-  let folded = 0
-  let kept = 0
-  let stripped = 0
-  const handles: string[] = []
-  for (const edit of edits) {
-    if (edit.op === 'drop') folded += edit.to - edit.from
-    else if (edit.op === 'insert') kept += Buffer.byteLength(edit.text)
-    else if (edit.op === 'strip') stripped += edit.to - edit.from
-    else handles.push(edit.handle ?? 'shortened')
+/** The chart, what each compaction did and put in, and what it cost. With details: a line for each call. */
+export function replayReport(sessions: readonly ReplayedSession[], details = false): Report {
+  const title = sessions.length === 1 ? plainText(sessions[0]!.result.file) : plural(sessions.length, 'replay')
+  return {
+    title: `Plimsoll replay: ${title}`,
+    heading: 'What would have been sent',
+    sections: [
+      ...(sessions.length > 1 ? [comparisonSection(sessions)] : []),
+      ...sessions.map((session) => replaySection(session, details)),
+    ],
   }
-  const parts = [
-    ...(folded > 0
-      ? [`${plural(folded, 'item')} → archive${kept > 0 ? `, ${short(kept)}B of facts and lines stay` : ''}`]
-      : []),
-    ...(stripped > 0 ? [`reasoning of ${plural(stripped, 'item')} → archive`] : []),
-    ...(handles.length > 0
-      ? [`${plural(handles.length, 'item')} → ${handles[0]}${handles.length > 1 ? ' …' : ''}`]
-      : []),
+}
+
+function comparisonSection(sessions: readonly ReplayedSession[]): ReportSection {
+  const rows = sessions.map(({ result, ...replayed }) => [
+    result.policy,
+    result.window,
+    result.epochs,
+    largestOf(replayed),
+    share100(result.recoverableRecall),
+    dollars(result.costUsd),
+    dollars(result.unmanagedCostUsd),
+    plainText(result.file),
+  ])
+  const heads = [
+    'policy',
+    'window',
+    'compactions',
+    'largest prompt, at most',
+    'recoverable',
+    'input',
+    'without',
+    'session',
   ]
-  return parts.join('; ')
+  return {
+    title: 'All replays',
+    about: plural(sessions.length, 'replay'),
+    parts: shown([table('By policy and window', heads, rows)]),
+  }
 }
 
-function offloads({ offloads: taken }: ReplayedSession, width: number, shown: number): readonly string[] {
-  const rows = taken.map(({ call, originalBytes, shownBytes, handle }) =>
-    fitWidth(
-      `${padStart(`call ${call + 1}`, 10)} ${padStart(`${short(originalBytes)}B`, 7)} → ${padEnd(`${short(shownBytes)}B`, 7)} ${handle}`,
-      width,
-    ),
-  )
-  return limited(rows, shown)
+function replaySection(replayed: ReplayedSession, details: boolean): ReportSection {
+  const { result, model, steps } = replayed
+  const { calls, limit, epochs, costUsd, unmanagedCostUsd, cacheHitRate } = result
+  const about = [result.format, model ?? '', `policy ${result.policy}`, `window ${grouped(result.window)}`]
+  return {
+    title: plainText(result.file),
+    about: plainText(about.filter((text) => text !== '').join(' · ')),
+    figures: [
+      ['calls', grouped(calls)],
+      ['largest prompt, at most', `${grouped(largestOf(replayed))} of ${grouped(limit)}`],
+      ['compactions', grouped(epochs)],
+      ['from the cache', share100(cacheHitRate)],
+      ['price of the input', dollars(costUsd)],
+      ['without compaction', dollars(unmanagedCostUsd)],
+      ['saved', dollars(unmanagedCostUsd - costUsd)],
+    ],
+    parts: shown([
+      replayedLoad(replayed),
+      // Calls that were refused sent nothing.
+      composition(steps.map(({ parts = {} }) => ({ parts }))),
+      {
+        kind: 'figures',
+        title: 'What the next answer needed',
+        figures: [
+          ['lines it repeats, in the prompt', share100(result.quoteRecall)],
+          ['names it uses, in the prompt', share100(result.nameRecall)],
+          ['both, with what a tool can open', share100(result.recoverableRecall)],
+        ],
+      },
+      compactions(replayed),
+      table(
+        'Taken out before the first send',
+        ['call', 'bytes', 'shown', 'handle'],
+        replayed.offloads.map(({ call, originalBytes, shownBytes, handle }) => [
+          call + 1,
+          originalBytes,
+          shownBytes,
+          handle,
+        ]),
+      ),
+      linesPart(
+        'Refused',
+        steps.flatMap(({ call, overflow, invalid, error = invalid ? 'invalid request' : overflow && 'overflow' }) =>
+          error === false ? [] : [{ text: plainText(`call ${call + 1}: ${error}`), state: 'bad' }],
+        ),
+      ),
+      details && callTable(replayed),
+      handover(replayed),
+      checks(replayed),
+    ]),
+  }
 }
 
-function refusals({ steps }: ReplayedSession, width: number, shown: number): readonly string[] {
-  const rows = steps.flatMap(({ call, overflow, invalid, error }) =>
-    overflow || invalid || error !== undefined
-      ? [wrap(`call ${call + 1}: ${error ?? (invalid ? 'invalid request' : 'overflow')}`, width)]
-      : [],
-  )
-  // A sentence over several lines each: the first few say it all.
-  const most = Math.min(rows.length, Math.ceil(shown / 4))
-  const rest = rows.length - most
-  return [...rows.slice(0, most).flat(), ...(rest > 0 ? [`… and ${grouped(rest)} more (--details shows all)`] : [])]
-}
+/** As the limit is compared with: an upper bound. */
+const largestOf = ({ steps }: Pick<ReplayedSession, 'steps'>): number =>
+  steps.reduce((most, { load }) => Math.max(most, load), 0)
 
-const calls = ({ steps }: ReplayedSession, width: number): readonly string[] =>
-  steps.map(({ call, load, limit, verdict, epoch }) =>
-    fitWidth(
-      `${padStart(String(call + 1), 6)} ${padStart(grouped(load), 10)} of ${grouped(limit)} ${padStart(percent(load, limit), 5)}  ${verdict ?? 'refused'}${epoch === undefined ? '' : `  ${epoch}`}`,
-      width,
-    ),
-  )
-
-function recall({ result }: ReplayedSession, width: number): readonly string[] {
-  const rows: readonly (readonly [string, number, string])[] = [
-    ['quotes', result.quoteRecall, 'of the lines it repeats still stood in the view'],
-    ['names', result.nameRecall, 'of the paths, symbols and numbers it uses'],
-    ['recoverable', result.recoverableRecall, 'of both, counting what a reader tool can open'],
-  ]
-  return rows.map(([what, share, means]) =>
-    fitWidth(`${padEnd(what, 12)}${padStart(share100(share), 8)}  ${means}`, width),
-  )
-}
-
-function handover({ result }: ReplayedSession, width: number): readonly string[] {
-  const { compactions, userKept, assistantKept, linesAlone, gapMarks, callsWithArgument, openItems } = result.handover
-  if (compactions === 0) return []
-  const rows: readonly (readonly [string, number, string])[] = [
-    ['user', userKept, 'of what people wrote is in view right after'],
-    ['model', assistantKept, 'of what the model said'],
-    ['plan', openItems, 'of the entries that are not done'],
-    ['calls', callsWithArgument, 'of the calls in the record name what they were about'],
-    ['alone', linesAlone, 'of its excerpt lines are without their neighbours'],
-    ['gaps', gapMarks, 'of its lines say only that something was left out'],
-  ]
-  return rows.map(([what, share, means]) =>
-    fitWidth(`${padEnd(what, 12)}${padStart(share100(share), 8)}  ${means}`, width),
-  )
-}
-
-/** Each record as the model reads it; long lines are not cut, since people asked to read them. */
-const records = ({ epochs: declared }: ReplayedSession, paint: Painter): readonly string[] =>
-  declared.flatMap((epoch) => {
-    const texts = insertedTexts(epoch).map(plainLines)
-    return texts.length === 0 ? [] : section(`Record of call ${epoch.call + 1}`, texts, paint)
+function replayedLoad(replayed: ReplayedSession): ReportPart | false {
+  const { steps, result, epochs } = replayed
+  // An epoch's `before` was measured with the one before it in place: what they took out adds up.
+  let takenOut = 0
+  const whole = steps.map(({ load, call }) => {
+    for (const epoch of epochs) if (epoch.call === call) takenOut += Math.max(0, epoch.before - epoch.after)
+    return load + takenOut
   })
-
-/** Text of a transcript must not steer the terminal. */
-const plainLines = (text: string): string => text.split('\n').map(plainText).join('\n')
-
-function price({ result }: ReplayedSession, width: number): readonly string[] {
-  const { costUsd, unmanagedCostUsd, cacheHitRate } = result
-  const saved = unmanagedCostUsd === 0 ? 0 : 1 - costUsd / unmanagedCostUsd
-  const against = `${dollars(costUsd)} against ${dollars(unmanagedCostUsd)} unmanaged (${saved >= 0 ? '−' : '+'}${share100(Math.abs(saved))})`
-  return wrap(`${against}; ${share100(cacheHitRate)} of the prompt tokens from the cache.`, width)
+  return loadChart({
+    title: 'Tokens per call',
+    sent: steps.map(({ load }) => load),
+    whole: epochs.length > 0 ? whole : undefined,
+    line: { name: 'limit', value: result.limit },
+    thresholds: steps.map(({ thresholds }) => thresholds),
+    marks: epochs.map(({ call }) => call),
+    label: `Tokens per call: at most ${grouped(largestOf(replayed))} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
+  })
 }
 
-function promises({ result, steps }: ReplayedSession, width: number, paint: Painter): readonly string[] {
-  const {
-    overflows,
-    doubtful,
-    invalid,
-    lost,
-    refused,
-    fixedLoad,
-    epochs: declared,
-    summarizerCalls,
-    peakLoad,
-    limit,
-    ms,
-  } = result
-  const broken = overflows + invalid + lost > 0
+const callTable = ({ steps }: ReplayedSession): ReportPart | false =>
+  table(
+    'Calls',
+    ['call', 'tokens', 'limit', 'verdict'],
+    steps.map(({ call, load, limit, verdict = 'refused', epoch = '' }) => [
+      call + 1,
+      load,
+      limit,
+      `${verdict} ${epoch}`.trim(),
+    ]),
+  )
+
+/** How much of the work goes on after a compaction. */
+function handover({ result }: ReplayedSession): ReportPart | false {
+  const { compactions, userKept, assistantKept, linesAlone, gapMarks, callsWithArgument, openItems } = result.handover
+  return (
+    compactions > 0 && {
+      kind: 'figures',
+      title: 'What compactions left',
+      figures: [
+        ['of what people wrote, in the prompt', share100(userKept)],
+        ['of what the model said', share100(assistantKept)],
+        ['of the plan entries that are not done', share100(openItems)],
+        ['of the calls in the record, with what they were about', share100(callsWithArgument)],
+        ['of its excerpt lines, without their neighbours', share100(linesAlone)],
+        ['of its lines, only that something was left out', share100(gapMarks)],
+      ],
+    }
+  )
+}
+
+function checks({ result, steps }: ReplayedSession): ReportPart | false {
+  const { overflows, doubtful, invalid, lost, refused, fixedLoad, summarizerCalls, peakLoad, limit, ms } = result
   const verdicts = new Map<string, number>()
   for (const { verdict = 'refused' } of steps) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1)
   const given = [...verdicts].map(([kind, count]) => `${grouped(count)} ${kind}`).join(', ')
-  return [
-    ...wrap(`${overflows} overflows, ${invalid} invalid, ${lost} lost`, width).map((line) =>
-      paint(broken ? 'red' : 'green', line),
-    ),
-    ...(doubtful === 0
-      ? []
-      : wrap(
-          `${plural(doubtful, 'call')} may be too large: above the limit by the upper bound of the count, with nothing left to reduce`,
-          width,
-        ).map((line) => paint('yellow', line))),
-    ...(refused === 0
-      ? []
-      : wrap(
-          `${plural(refused, 'call')} refused with an error: instructions and tools alone take up to ${grouped(fixedLoad)} of the ${grouped(limit)} tokens that fit`,
-          width,
-        ).map((line) => paint('yellow', line))),
-    ...wrap(
-      `${given === '' ? 'no calls' : given}; ${plural(declared, 'compaction')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
-      width,
-    ),
+  const lines: ReportLine[] = [
+    {
+      text: `${overflows} overflows, ${invalid} invalid, ${lost} lost`,
+      state: overflows + invalid + lost > 0 ? 'bad' : 'good',
+    },
   ]
+  if (doubtful > 0)
+    lines.push({
+      text: `${plural(doubtful, 'call')} may be too large: above the limit by the upper bound of the count, with nothing left to reduce`,
+      state: 'bad',
+    })
+  if (refused > 0)
+    lines.push({
+      text: `${plural(refused, 'call')} refused with an error: instructions and tools alone take up to ${grouped(fixedLoad)} of the ${grouped(limit)} tokens that fit`,
+      state: 'bad',
+    })
+  lines.push({
+    text: `${given === '' ? 'no calls' : given}; ${plural(result.epochs, 'compaction')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
+  })
+  return linesPart('Checks', lines)
 }
 
-function limited(rows: readonly string[], shown: number): readonly string[] {
-  const rest = rows.length - shown
-  return rest <= 0 ? rows : [...rows.slice(0, shown), `… and ${grouped(rest)} more (--details shows all)`]
+/** Each with the text that the model reads in place of what was taken out. */
+function compactions({ epochs }: ReplayedSession): ReportPart | false {
+  return (
+    epochs.length > 0 && {
+      kind: 'texts',
+      title: 'Compactions',
+      texts: epochs.map(({ call, edits, before, after, forced, reason }) => ({
+        title: `Before call ${grouped(call + 1)}: ${grouped(before)} → ${grouped(after)} tokens${forced ? ', forced' : ''}`,
+        about: reason,
+        text: insertedTexts({ edits }).join('\n\n'),
+      })),
+    }
+  )
 }
 
 export const share100 = (share: number): string => `${(100 * share).toFixed(1)} %`

@@ -21,7 +21,7 @@ interface Lesson extends Omit<LearnedPlace, 'tenant'>, LearnedLimit {
   readonly at: number
 }
 
-interface LearnedEntry extends LearnedPlace, Lesson {
+export interface LearnedEntry extends LearnedPlace, Lesson {
   /** It is forgotten then, and the next large request finds out again. */
   readonly until: number
 }

@@ -7,7 +7,7 @@ import type {
 } from '../../../../src/dashboard/page-types.ts'
 import { get, post, useLoad } from '../../api.ts'
 import { tokens } from '../../format.ts'
-import { Action, Card, Problem, Text } from '../../parts/basics.tsx'
+import { Action, AgentChoice, Card, Problem, Text } from '../../parts/basics.tsx'
 import { linkTo, placeOf } from '../../route.ts'
 
 const PAGE = 100
@@ -36,13 +36,7 @@ export function Conversation({ page }: { page: SessionPage }) {
       title={epoch === undefined ? 'The conversation, and what is sent of it' : `Under compaction ${epoch}`}
       actions={
         <span class="toolbar">
-          {page.agents.length > 1 && (
-            <select aria-label="Agent" value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>
-              {page.agents.map((name) => (
-                <option value={name}>{name}</option>
-              ))}
-            </select>
-          )}
+          <AgentChoice agents={page.agents} value={agent} set={setAgent} />
           {epoch !== undefined && <a href={linkTo('session', { tenant, session, tab: 'request' })}>as it is now</a>}
         </span>
       }

@@ -2,8 +2,34 @@ import { useMemo, useState } from 'preact/hooks'
 import type { PageCall, PageCompaction, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { type StackedPart, stackedParts } from '../../../../src/dashboard/stacked-parts.ts'
 import { clock, dollars, short, tokens } from '../../format.ts'
-import { Card, Table } from '../../parts/basics.tsx'
+import { AgentChoice, Card, Table } from '../../parts/basics.tsx'
 import { Chart, type Line } from '../../parts/chart.tsx'
+
+type Values = readonly (number | null)[]
+
+interface LoadValues {
+  readonly sent: Values
+  /** What the prompts would have been without any compaction. */
+  readonly whole?: Values
+  readonly cached?: Values
+  readonly limit?: { readonly name: string; readonly values: Values }
+  /** Where compaction starts and what it aims at. */
+  readonly thresholds?: { readonly high: Values; readonly low: Values }
+}
+
+/** The lines of a chart of prompts, from those that others cover to those that cover them. */
+export function loadLines({ sent, whole, cached, limit, thresholds }: LoadValues): Line[] {
+  const line = (name: string, colour: string, values: Values | undefined, look: Partial<Line>): Line[] =>
+    values === undefined || values.every((value) => value === null) ? [] : [{ name, colour, values, ...look }]
+  return [
+    ...line('without compaction', '--original', whole, { isDashed: true }),
+    ...line('sent', '--sent', sent, { isFilled: true }),
+    ...line('from the cache', '--cached', cached, {}),
+    ...line(limit?.name ?? '', '--limit', limit?.values, { isStepped: true }),
+    ...line('compaction starts', '--threshold', thresholds?.high, { isStepped: true, isDashed: true }),
+    ...line('compaction aims at', '--threshold', thresholds?.low, { isStepped: true, isDotted: true }),
+  ]
+}
 
 /** The prompts over the calls, against the limit and the thresholds. */
 export function Load({ page }: { page: SessionPage }) {
@@ -12,30 +38,16 @@ export function Load({ page }: { page: SessionPage }) {
   const shown = agent === '' ? turns : turns.filter((call) => call.agent === agent)
   const x = shown.map(({ number }) => number)
   const parts = useMemo(() => stackedParts(shown, COLOURS), [turns, agent])
-  const lines: Line[] = [
-    { name: 'without compaction', values: shown.map(({ original }) => original), colour: '--original', isDashed: true },
-    { name: 'sent', values: shown.map(({ prompt }) => prompt), colour: '--sent', isFilled: true },
-    { name: 'from the cache', values: shown.map(({ usage }) => usage?.cacheRead ?? null), colour: '--cached' },
-    { name: 'limit', values: shown.map(({ limit }) => limit ?? null), colour: '--limit', isStepped: true },
-    ...(shown.some(({ thresholds }) => thresholds !== undefined)
-      ? [
-          {
-            name: 'compaction starts',
-            values: shown.map(({ thresholds }) => thresholds?.high ?? null),
-            colour: '--threshold',
-            isStepped: true,
-            isDashed: true,
-          },
-          {
-            name: 'compaction aims at',
-            values: shown.map(({ thresholds }) => thresholds?.low ?? null),
-            colour: '--threshold',
-            isStepped: true,
-            isDotted: true,
-          },
-        ]
-      : []),
-  ]
+  const lines = loadLines({
+    whole: shown.map(({ original }) => original),
+    sent: shown.map(({ prompt }) => prompt),
+    cached: shown.map(({ usage }) => usage?.cacheRead ?? null),
+    limit: { name: 'limit', values: shown.map(({ limit }) => limit ?? null) },
+    thresholds: {
+      high: shown.map(({ thresholds }) => thresholds?.high ?? null),
+      low: shown.map(({ thresholds }) => thresholds?.low ?? null),
+    },
+  })
   const marks = page.compactionList
     .filter((each) => !each.undone && (agent === '' || each.agent === agent))
     .map((each) => ({ at: each.beforeCall, colour: each.forced ? '--limit' : '--mark' }))
@@ -43,7 +55,7 @@ export function Load({ page }: { page: SessionPage }) {
     <>
       <Card
         title="Tokens per call"
-        actions={page.agents.length > 1 && <AgentChoice page={page} value={agent} set={setAgent} />}
+        actions={<AgentChoice agents={page.agents} all="all agents" value={agent} set={setAgent} />}
       >
         <Chart x={x} lines={lines} marks={marks} label={describe(shown, page.compactionList)} />
         <p class="dim">Vertical lines are compactions; red ones were forced. Click a name to hide its line.</p>
@@ -61,31 +73,14 @@ export function Load({ page }: { page: SessionPage }) {
   )
 }
 
-function AgentChoice({ page, value, set }: { page: SessionPage; value: string; set: (agent: string) => void }) {
-  return (
-    <select aria-label="Agent" value={value} onChange={(event) => set(event.currentTarget.value)}>
-      <option value="">all agents</option>
-      {page.agents.map((name) => (
-        <option value={name}>{name}</option>
-      ))}
-    </select>
-  )
-}
-
 function describe(calls: readonly PageCall[], compactions: readonly PageCompaction[]): string {
   const peak = Math.max(0, ...calls.map(({ prompt }) => prompt))
   const whole = Math.max(0, ...calls.map(({ original }) => original))
   return `${calls.length} calls. Largest prompt ${tokens(peak)} tokens; without compaction it would have been ${tokens(whole)}. ${compactions.length} compactions.`
 }
 
-interface CompositionProps {
-  x: readonly number[]
-  parts: readonly StackedPart[]
-  isLazy?: boolean
-}
-
 /** What the prompts are made of, stacked. The largest parts have a name of their own. */
-export function Composition({ x, parts, isLazy }: CompositionProps) {
+export function Composition({ x, parts }: { x: readonly number[]; parts: readonly StackedPart[] }) {
   const lines = parts.map(({ name, tops }, index): Line => {
     return { name, values: tops, colour: partColour(index), isLayer: true }
   })
@@ -97,7 +92,6 @@ export function Composition({ x, parts, isLazy }: CompositionProps) {
         lines={lines.toReversed()}
         label={`Parts of the prompts, with their tokens in the last call: ${label}`}
         height={220}
-        isLazy={isLazy}
       />
       <ul class="parts">
         {parts.map(({ name, last }, index) => (
