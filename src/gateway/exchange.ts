@@ -70,9 +70,7 @@ export const relayOf = (
 async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, startedAt: number): Promise<Reply> {
   const { answer, attempt, errorBody, refusal, recovered } = sent
   const { prepared, upstream } = attempt
-  const { mode, wire, route, emit } = request
-  // A model that was never shown our tools calls none, and its answer need not be rewritten.
-  const hidden = request.hidden?.isRestored === true || prepared.declared.length > 0 ? request.hidden : undefined
+  const { mode, hidden, wire, route, emit } = request
   const { session, agent, tenant } = request.owner
   const own = reportHeaders(session, prepared, mode, {
     recovered,

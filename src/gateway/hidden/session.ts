@@ -35,8 +35,6 @@ export interface HiddenNext {
 
 /** A request into which our tools may come, and what happens to its answers. */
 export interface HiddenSession {
-  /** Steps of before are in the request. */
-  readonly isRestored: boolean
   /** Told what the engine declared, before the request leaves. */
   declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
@@ -112,7 +110,6 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const taken: HiddenStep[] = []
   let transcript = restored
   const hidden: HiddenSession = {
-    isRestored: restored !== conversation,
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
       if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
