@@ -1,7 +1,16 @@
 import type { FoldStep } from '../../../core/policy.ts'
 import { writeRecord } from '../record/write-record.ts'
 import { excerptOf } from '../summary/transcript.ts'
-import { foldableIn, keptTokens, NOTHING, standIn, type Draft, type Proposal, type SummaryAsk } from './draft.ts'
+import {
+  foldableIn,
+  keptTokens,
+  NOTHING,
+  standIn,
+  WORDS_SHARE,
+  type Draft,
+  type Proposal,
+  type SummaryAsk,
+} from './draft.ts'
 import { LANGUAGE, sourceOf, WORDS_PER_TOKEN } from './summarise.ts'
 
 /** A summary in band is asked for in place of the newest steps: so much of the limit is room for the question and its answer. */
@@ -15,6 +24,8 @@ const LEAST_SHARE = 0.15
 const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
+/** What a record holds beside the words of people, at least. */
+const FRAME_SHARE = 0.1
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
 
@@ -76,11 +87,27 @@ function foldBefore(
   )
   const least = Math.max(fitting, Math.min(Math.min(LAST_SHARE, summaryShare) * limitTokens, LAST_OF_REST * rest))
   const measure =
-    given ?? Math.max(Math.min(LEAST_OF_SOURCE * saved, least), Math.min(budget - tail, summaryShare * limitTokens))
+    given ??
+    Math.max(
+      Math.min(LEAST_OF_SOURCE * saved, least),
+      Math.min(budget - tail, summaryShare * limitTokens),
+      // What was said stays while the window has room for it, whatever the aim of this compaction is.
+      Math.min(spokenTokens(draft, folded) + FRAME_SHARE * limitTokens, rest - (1 - WORDS_SHARE) * limitTokens - tail),
+    )
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)
   // A summary that is as long as its source would be a rewrite without a gain.
   return used >= saved ? undefined : { folded, text, stored, saved, measure, unused: budget - tail - used }
+}
+
+/** Tokens of what people wrote; where nothing was done but talk, of what the model answered as well. */
+function spokenTokens({ items, tokensOf }: Draft, folded: readonly number[]): number {
+  const isTalk = !items.some(({ kind }) => kind === 'call' || kind === 'result')
+  const spoken = folded.filter((index) => {
+    const { kind } = items[index]!
+    return kind === 'user' || (isTalk && kind === 'assistant')
+  })
+  return spoken.reduce((sum, index) => sum + tokensOf(items[index]!), 0)
 }
 
 /** Likely tokens for each token of the upper bound. */

@@ -22,7 +22,7 @@ export interface HandoverRecord {
 }
 
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
-const USER_SHARE = 0.5
+const USER_SHARE = 0.9
 const MEDIA_SHARE = 0.5
 const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.65
@@ -57,9 +57,11 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const work = take(factBlocks(others, budgetTokens * FACTS_SHARE, countText))
   const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
   take(media.text)
-  const account = take(whatWasSaid(entriesOf(draft, items, textResults, users.numbers), left, countText))
+  const sources = sourcesOf(draft, folded, textResults)
+  const entries = entriesOf(draft, items, textResults, users.numbers)
+  const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
-  const excerpts = excerptsFrom(sourcesOf(draft, folded, textResults), Math.max(0, left) * EXCERPT_SHARE)
+  const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
   const head = joined([intro, said, plan])
   const body = joined([account, work, media.text, excerpts.text, '[End of the condensed record.]'])
   return {
@@ -158,10 +160,15 @@ function entriesOf(
 const HEAD_CHARACTERS = 160
 
 /** What the model said, whole, the newest first in line for room, with one line for each of its calls; printed in order. */
-function whatWasSaid(entries: readonly Entry[], tokens: number, countText: (text: string) => number): string {
+function whatWasSaid(
+  entries: readonly Entry[],
+  tokens: number,
+  proseShare: number,
+  countText: (text: string) => number,
+): string {
   const isCall = ({ kind }: Entry): boolean => kind === 'called'
   const calls = newestOf(entries, isCall, tokens * CALL_SHARE, countText)
-  const room = Math.min(tokens * PROSE_SHARE, tokens - calls.used)
+  const room = Math.min(tokens * proseShare, tokens - calls.used)
   const prose = newestOf(entries, (entry) => !isCall(entry), room, countText)
   const shown = entries.map((_, i) => calls.texts.get(i) ?? prose.texts.get(i))
   const lines = shown.filter((text) => text !== undefined)
