@@ -6,6 +6,7 @@ import type { Catalogue } from '../ports/catalogue.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 import { packageVersion } from '../util/package-root.ts'
 import { createDashboard, type Dashboard } from './dashboard.ts'
+import type { RouteDeps } from './routes.ts'
 import type { DashboardInfo, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
 import { storedSessions } from './stored-sessions.ts'
 
@@ -21,6 +22,7 @@ export interface DashboardOptions {
   readonly policy: () => Promise<readonly PolicyRow[]>
   /** Starts the demo session in the background. */
   readonly demo?: () => Promise<void>
+  readonly compare?: RouteDeps['compare']
 }
 
 /** The page over a store and the engine that works on it. */
@@ -47,6 +49,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
     hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
     demo: options.demo,
+    compare: options.compare,
     async forget(id) {
       const found = (await plimsoll.limits.list()).find((entry) => idOf(entry) === id)
       if (found === undefined) return false

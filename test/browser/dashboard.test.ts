@@ -316,6 +316,7 @@ describe('the dashboard', () => {
       'spending',
       'meter',
       'policy',
+      'compare',
     ]
     for (const place of places) {
       await page.goto(`${running.pageUrl}#/${place}`)
