@@ -3,24 +3,9 @@ import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { statusOf } from '../gateway/answer.ts'
+import type { Dashboard } from '../gateway/http/serve.ts'
 import { type Asked, type RouteDeps, ROUTES } from './routes.ts'
 import { staticFile } from './static-files.ts'
-
-/** The page and what it reads, behind the checks of the server that it runs in (own host, own origin, token). */
-export interface Dashboard {
-  /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
-  isOpen(path: string): boolean
-  serves(path: string): boolean
-  handle(asked: PageRequest): Promise<void>
-}
-
-export interface PageRequest {
-  readonly incoming: IncomingMessage
-  readonly response: ServerResponse
-  readonly path: string
-  /** Who looks; not asked for what is open. */
-  readonly audience: () => Promise<Audience>
-}
 
 const API = '/plimsoll/ui/'
 const DOWNLOAD = '/plimsoll/download/'

@@ -6,7 +6,7 @@ import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { parsedJson, recordOf } from '../core/values.ts'
-import type { Plimsoll } from '../options.ts'
+import type { Plimsoll } from '../plimsoll.ts'
 import {
   admit,
   answerPreflight,

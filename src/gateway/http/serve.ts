@@ -5,10 +5,9 @@ import type { Dispatcher } from 'undici'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { admit, answerPreflight, authorise, checkOrigin, headerReader, takeToken, type OriginRules } from '../access.ts'
 import { errorAnswer, type Answer } from '../answer.ts'
-import { toClient } from '../headers.ts'
+import { toClient } from './headers.ts'
 import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
-import type { Dashboard } from '../../dashboard/dashboard.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../types.ts'
@@ -17,6 +16,22 @@ import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
 import { wireOf } from '../../formats/registry.ts'
+
+/** The page and what it reads, behind the checks of the server that it runs in (own host, own origin, token). */
+export interface Dashboard {
+  /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
+  isOpen(path: string): boolean
+  serves(path: string): boolean
+  handle(asked: PageRequest): Promise<void>
+}
+
+export interface PageRequest {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** Who looks; not asked for what is open. */
+  readonly audience: () => Promise<Audience>
+}
 
 /** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
 export interface ServeDeps {
