@@ -4,6 +4,7 @@ import type { DashboardInfo, Report } from '../../src/dashboard/page-types.ts'
 import { get, useLoad } from './api.ts'
 import { followEvents, type LiveState, type News, type Subscribe } from './live.ts'
 import { Artifacts } from './pages/artifacts.tsx'
+import { Compare } from './pages/compare.tsx'
 import { Meter, PolicyPage } from './pages/meter.tsx'
 import { ReportSections } from './pages/report.tsx'
 import { SessionView } from './pages/session/session.tsx'
@@ -31,6 +32,7 @@ function Page() {
     if (page === 'spending') return <Spending subscribe={subscribe} />
     if (page === 'meter') return <Meter subscribe={subscribe} />
     if (page === 'policy') return <PolicyPage />
+    if (page === 'compare') return <Compare info={value} query={query} />
     return <Sessions info={value} subscribe={subscribe} />
   }
   return (

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 
-export const PAGES = ['sessions', 'artifacts', 'spending', 'meter', 'policy'] as const
+export const PAGES = ['sessions', 'artifacts', 'spending', 'meter', 'policy', 'compare'] as const
 export type PageName = (typeof PAGES)[number] | 'session'
 
 export interface Route {

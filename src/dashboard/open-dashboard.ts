@@ -7,6 +7,7 @@ import type { MaintainedStore } from '../ports/store-maintenance.ts'
 import { packageVersion } from '../util/package-root.ts'
 import type { Dashboard } from '../gateway/http/serve.ts'
 import { createDashboard } from './dashboard.ts'
+import type { RouteDeps } from './routes.ts'
 import type { DashboardInfo, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
 import { storedSessions } from './stored-sessions.ts'
 
@@ -22,6 +23,7 @@ export interface DashboardOptions {
   readonly policy: () => Promise<readonly PolicyRow[]>
   /** Starts the demo session in the background. */
   readonly demo?: () => Promise<void>
+  readonly compare?: RouteDeps['compare']
 }
 
 /** The page over a store and the engine that works on it. */
@@ -48,6 +50,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
     hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
     demo: options.demo,
+    compare: options.compare,
     async forget(id) {
       const found = (await plimsoll.limits.list()).find((entry) => idOf(entry) === id)
       if (found === undefined) return false

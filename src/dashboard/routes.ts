@@ -10,6 +10,7 @@ import type {
   LearnedRow,
   MeterRow,
   PolicyRow,
+  Report,
   RowFigures,
   SessionRow,
   SpendingPage,
@@ -35,6 +36,13 @@ export interface RouteDeps {
   readonly forget: (id: string) => Promise<boolean>
   /** Starts the demo session in the background; a page without a proxy has none. */
   readonly demo?: () => Promise<void>
+  /** Replays a recorded session under several policies or windows; a page over a store has no recordings. */
+  readonly compare?: (session: string, sides: readonly ComparedSide[]) => Promise<Report>
+}
+
+export interface ComparedSide {
+  readonly policy: string
+  readonly window: number
 }
 
 /** What was asked, as JSON members; from the query of a GET or the body of a POST. */
@@ -209,6 +217,18 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       if (demo === undefined) throw new PlimsollError('unsupported', 'The demo session needs a running proxy.')
       await demo()
       return { started: true }
+    },
+  },
+  compare: {
+    method: 'POST',
+    async answer({ compare }, asked) {
+      if (compare === undefined)
+        throw new PlimsollError('unsupported', 'Only recorded files can be compared: plimsoll dashboard session.jsonl')
+      const sides = Array.isArray(asked['sides']) ? (asked['sides'] as Asked[]).slice(0, 2) : []
+      return compare(
+        textIn(asked, 'session'),
+        sides.map((side) => ({ policy: textIn(side, 'policy'), window: numberIn(side, 'window', 0) })),
+      )
     },
   },
 }

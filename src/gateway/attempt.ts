@@ -90,13 +90,14 @@ async function attemptAt(
   upstreams: readonly Upstream[],
   targets: readonly Target[],
 ): Promise<Attempt> {
-  const { wire, text, conversation, links, mode, route, hidden, offer, held } = request
+  const { wire, text, conversation, links, key, mode, route, hidden, offer, held } = request
   const prepared = await request.session.prepareRead({
     codec: wire.codec,
     text,
     conversation,
     links,
     targets,
+    key,
     tools: offer,
     // What is only observed asks nobody, and an upstream of another wire has no cache of this one's prefix.
     sendTo: (at) =>

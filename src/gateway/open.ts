@@ -95,6 +95,8 @@ export interface OpenedRequest {
   readonly links: readonly Link[]
   readonly owner: StepOwner
   readonly session: GatewaySession
+  /** Who pays, where that is not what tells tenants apart. */
+  readonly key?: string
   readonly mode: 'apply' | 'observe'
   readonly settings: GatewaySettings
   /** The conversation of a client that sent no name for it. */
@@ -149,7 +151,6 @@ export async function open(
   } else speaker = found
   const { session: id, agent } = speaker
   const owner = { tenant, session: id, agent }
-  // Who pays, where that is not what tells tenants apart.
   const key = incoming.tenants === undefined ? undefined : tenantOf(await deps.secret(), incoming.header, incoming.path)
   const policy = mode === 'apply' ? asked : undefined
   const weight = isQuestion ? undefined : weightOf(text, conversation.items.length)
@@ -162,7 +163,8 @@ export async function open(
     conversation,
     links,
     owner,
-    session: deps.session({ tenant, id, agent, key }, policy, weight),
+    session: deps.session({ tenant, id, agent }, policy, weight),
+    key,
     mode,
     settings,
     visit,

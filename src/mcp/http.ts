@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
+import { parsedJson, recordOf } from '../core/values.ts'
 import type { Plimsoll } from '../plimsoll.ts'
 import {
   admit,
@@ -20,6 +22,7 @@ import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/answer.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { either, group, list, number, oneOf, text, type Schema } from '../settings/values.ts'
+import { BoundedMap } from '../util/bounded-map.ts'
 import { mcpServer, loadSdk } from './server.ts'
 import { PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 
@@ -90,6 +93,10 @@ const ARGUMENTS: readonly Argument[] = [
 ]
 
 const PATH = '/mcp'
+/** By it clients of the protocol's 2025 revisions say which connection a request belongs to. */
+const CONNECTION = 'mcp-session-id'
+/** Calls that may be cancelled; those that are over are pushed out by newer ones. */
+const MOST_CALLS = 10_000
 
 /** Streamable HTTP. Each request stands for itself, so any number of servers may share the work. */
 export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions = {}): Promise<HttpMcp> {
@@ -100,6 +107,7 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
   const handler = sdk.createMcpHandler(({ authInfo }) =>
     mcpServer(sdk, reachOf(plimsoll, (authInfo?.extra?.['scope'] as McpScope | undefined) ?? {})),
   )
+  const calls = new BoundedMap<string, AbortController>(MOST_CALLS)
   const deps: Deps = {
     plimsoll,
     options,
@@ -108,9 +116,28 @@ export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions =
       allowedHosts: options.allowedHosts ?? [],
       allowedOrigins: options.allowedOrigins ?? [],
     },
-    // The SDK hands on what it knows of the client's login: that is how a scope reaches the server of one request.
-    serve: (request, scope) =>
-      handler.fetch(request, { authInfo: { token: '', clientId: '', scopes: [], extra: { scope } } }),
+    async serve(request, scope) {
+      // The SDK hands on what it knows of the client's login: that is how a scope reaches the server of one request.
+      const authInfo = { token: '', clientId: '', scopes: [], extra: { scope } }
+      if (request.method !== 'POST') return handler.fetch(request, { authInfo })
+      const read = await sdk.readRequestBody(request)
+      if (read.tooLarge) throw new PlimsollError('too-large', 'The request is larger than the MCP server takes.')
+      // Clients of the 2025 revisions cancel a call by a notice in a request of its own. The random name of its connection keeps a client from
+      // cancelling another's call. A notice that reaches another server than the call cancels nothing.
+      const { method, id, params } = recordOf(parsedJson(read.text)) ?? {}
+      const { url, headers, signal } = request
+      const call = new AbortController()
+      const connection = headers.get(CONNECTION)
+      const keyOf = (asked: unknown): string => JSON.stringify([connection, asked])
+      if (connection !== null && method === 'notifications/cancelled')
+        calls.get(keyOf(recordOf(params)?.['requestId']))?.abort()
+      else if (connection !== null && id !== undefined) calls.set(keyOf(id), call)
+      const stopped = AbortSignal.any([signal, call.signal])
+      const known = new Request(url, { method: 'POST', headers, body: read.text, signal: stopped })
+      const response = await handler.fetch(known, { authInfo })
+      if (method === 'initialize' && response.ok) response.headers.set(CONNECTION, randomUUID())
+      return response
+    },
   }
   const server = createServer((incoming, response) => void answer(deps, incoming, response))
   await new Promise<void>((resolve, reject) => {

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -5,6 +7,7 @@ import type { ConsoleMessage, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openProxy, type OpenProxy, type ProxySettings } from '../../src/cli/open-proxy.ts'
 import { call, say, startReferee, type Script } from '../../src/testing/referee/index.ts'
+import { BINARY, cleanEnvironment, FIXTURES, temporaryHome } from '../cli/support/binary.ts'
 import { closeLater } from '../gateway/upstream.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { openBrowser } from './browser.ts'
@@ -178,6 +181,37 @@ describe('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('replays a recorded session under two policies, and says which one nobody knows', async () => {
+    const home = await temporaryHome()
+    const recorded = join(FIXTURES, 'claude-code.jsonl')
+    const child = spawn(process.execPath, [BINARY, 'dashboard', recorded, '--port', '0', '--json'], {
+      env: cleanEnvironment(home.path),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const page = await browser.context.newPage()
+    closeLater(async () => {
+      await page.close()
+      child.kill()
+      await home.remove()
+    })
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const { listening } = JSON.parse(line.toString()) as { listening: string }
+    await page.goto(`${listening}#/compare`)
+    await page.getByLabel('Policy of the second').selectOption('autosre')
+    await page.getByLabel('Window of the second, in tokens').fill('16000')
+    await page.getByRole('button', { name: 'Compare' }).click()
+    const rows = page.getByRole('region', { name: 'By policy and window' }).locator('tbody tr')
+    await expect
+      .poll(() => rows.allInnerTexts())
+      .toEqual([expect.stringMatching(/^plimsoll\s+64,000/), expect.stringMatching(/^autosre\s+16,000/)])
+    expect(await axe(page)).toEqual([])
+    await page
+      .getByLabel('Policy of the first')
+      .evaluate((select) => select.append(new Option('nonsense', 'nonsense', true, true)))
+    await page.getByRole('button', { name: 'Compare' }).click()
+    await page.getByText('There is no policy "nonsense"').waitFor()
+  })
+
   it('shows an artifact, and the commands that search and query it', async () => {
     const { page, running, complaints, send } = await stage()
     await send(toolLoop({ steps: 1 }))
@@ -316,6 +350,7 @@ describe('the dashboard', () => {
       'spending',
       'meter',
       'policy',
+      'compare',
     ]
     for (const place of places) {
       await page.goto(`${running.pageUrl}#/${place}`)

@@ -148,6 +148,8 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(metrics)
     const answers: readonly (readonly [string, RegExp | string])[] = [
       ['/tokens', /used +[\d,]+ of [\d,]+ tokens/],
+      ['/context', 'results: read_file'],
+      ['/compaction', 'policy plimsoll: from 97 %'],
       ['/pin', /1 +user +read notes\.txt/],
       ['/pin 1', 'Item 1 is pinned.'],
       ['/pin 1 off', 'Item 1 is no longer pinned.'],
@@ -195,6 +197,9 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('> ')
     terminal.send(`/undo${ENTER}`)
     await terminal.waitFor(/ep_[0-9a-f]+ is undone/)
+    await terminal.waitFor('> ')
+    terminal.send(`/compaction${ENTER}`)
+    await terminal.waitFor(/ep_[0-9a-f]+ +[\d,]+ → [\d,]+ tokens, \d+ items covered/)
   })
 
   it('lets the model of the chat write the summary where a settings file says so', async () => {
@@ -236,7 +241,10 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('> ')
     terminal.send(`/cost${ENTER}`)
     await terminal.waitFor('for 1 calls')
-    for (const command of ['/tokens', '/sessions', '/help']) {
+    await terminal.waitFor('> ')
+    terminal.send(`/context${ENTER}`)
+    await terminal.waitFor('tool declarations')
+    for (const command of ['/tokens', '/sessions', '/compaction', '/help']) {
       await terminal.waitFor('> ')
       terminal.send(command + ENTER)
     }

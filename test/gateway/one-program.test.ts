@@ -57,6 +57,21 @@ describe('fetch and sessions of one program', () => {
     await plimsoll.close()
   })
 
+  it('act on one branch, whichever key pays for a request', async () => {
+    const { plimsoll } = program()
+    const session = plimsoll.session({ id: 'run-1' })
+    const named = { 'x-plimsoll-session': 'run-1' }
+    await (await ask(plimsoll, history(lines(20)), named)).text()
+    await expect.poll(async () => (await session.status()).turns).toBe(1)
+    expect((await session.items()).map(({ kind }) => kind)).toEqual(['user', 'call', 'result'])
+    await (await ask(plimsoll, history(lines(20)), { ...named, authorization: 'Bearer sk-b' })).text()
+    await expect.poll(async () => (await session.status()).turns).toBe(2)
+    const keys = [...plimsoll.ledger.split('key').keys()]
+    expect(keys).toEqual([expect.stringMatching(/^k_/), expect.stringMatching(/^k_/)])
+    expect(keys.map((key) => plimsoll.ledger.totals({ key }).calls)).toEqual([1, 1])
+    await plimsoll.close()
+  })
+
   it('are kept apart by credential where the program asks for it', async () => {
     const { plimsoll } = program({ tenants: 'credential' })
     await ask(plimsoll, history(lines(900)), { 'x-plimsoll-session': 'run-1' })

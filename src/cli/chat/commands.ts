@@ -2,7 +2,7 @@ import { wrapped, renderTable, when } from '../kit/output.ts'
 import { type Chat, SESSION_BUDGET, TENANT, metricsLine } from './chat.ts'
 import type { Console, Spinner } from './console.ts'
 import type { Provider } from './model.ts'
-import { knownModels } from '../catalogue.ts'
+import { estimateFor, knownModels } from '../catalogue.ts'
 import { dollars, fitWidth, grouped, padEnd, padStart, percent, plainText, plural, short } from '../kit/figures.ts'
 import { listChats, newChatId } from './journal.ts'
 
@@ -56,6 +56,33 @@ const tokens: Slash = {
   },
 }
 
+const context: Slash = {
+  name: 'context',
+  about: 'what the conversation is made of',
+  run(_rest, slash) {
+    const { chat, console } = slash
+    const { journal, provider } = chat.state()
+    const sums = new Map<string, number>()
+    const add = (name: string, text: string): void =>
+      void sums.set(name, (sums.get(name) ?? 0) + estimateFor(provider.model, text))
+    add('system and AGENTS.md', chat.setup.system)
+    add('tool declarations', JSON.stringify(chat.setup.tools))
+    for (const entry of journal.entries) {
+      add(entry.type === 'user' ? 'you' : entry.type === 'result' ? `results: ${entry.name}` : 'assistant', entry.text)
+      if (entry.type === 'assistant') for (const { input } of entry.calls) add('tool calls', JSON.stringify(input))
+    }
+    const whole = [...sums.values()].reduce((sum, count) => sum + count, 0)
+    const rows = [...sums]
+      .sort(([, a], [, b]) => b - a)
+      .map(([name, count]) => [name, short(count), percent(count, whole)])
+    const columns = [{ head: 'part' }, { head: 'tokens', align: 'right' }, { head: 'share', align: 'right' }] as const
+    say(
+      slash,
+      `${renderTable(columns, rows, console.screen)}${grouped(whole)} tokens as written; /tokens says what is sent`,
+    )
+  },
+}
+
 const compact: Slash = {
   name: 'compact',
   takes: '[instructions]',
@@ -69,6 +96,25 @@ const compact: Slash = {
         slash,
         `${grouped(done.before)} → ${grouped(done.after)} tokens (${percent(done.before - done.after, done.before)} less); /undo reverts it.`,
       )
+  },
+}
+
+const compaction: Slash = {
+  name: 'compaction',
+  about: 'when compaction happens, and what it did so far',
+  async run(_rest, slash) {
+    const { session, policy: name } = slash.chat.state()
+    const { water } = slash.chat.setup.settings.policyOf(name)
+    const { limit, threshold } = await session.status()
+    const at = limit === 0 ? '' : `, at ${grouped(threshold)} of ${grouped(limit)} tokens`
+    const done = (await session.audit()).map((entry) =>
+      entry.type === 'epoch'
+        ? `${entry.id}  ${grouped(entry.before)} → ${grouped(entry.after)} tokens, ${plural(entry.count, 'item')} covered: ${entry.reason}`
+        : `${entry.handle ?? ''}  ${short(entry.originalBytes)}B → ${short(entry.shownBytes)}B: ${entry.reason}`,
+    )
+    if (done.length === 0) done.push('Nothing was taken out yet.')
+    const about = `policy ${name}: from ${percent(water.high, 1)} of the limit down to ${percent(water.low, 1)}${at}`
+    say(slash, [about, ...done].join('\n'))
   },
 }
 
@@ -265,7 +311,9 @@ const exit: Slash = {
 /** In the order in which /help shows them. */
 const SLASHES: readonly Slash[] = [
   tokens,
+  context,
   compact,
+  compaction,
   undo,
   pin,
   recall,

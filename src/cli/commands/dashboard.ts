@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { PlimsollError } from '../../core/errors.ts'
 import { loadConfig } from '../../settings/index.ts'
 import { createPlimsoll } from '../../plimsoll.ts'
 import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
@@ -9,6 +10,7 @@ import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { createMeter } from '../../meter/index.ts'
 import type { DashboardOptions } from '../../dashboard/open-dashboard.ts'
 import { playRecording } from '../../lab/replay/play.ts'
+import { replaySession } from '../../lab/replay/replay.ts'
 import { serveWithPage } from '../open-proxy.ts'
 import { createEventHub, type EventHub } from '../../gateway/operate/control.ts'
 import { knownModels } from '../catalogue.ts'
@@ -18,6 +20,7 @@ import { printError } from '../kit/output.ts'
 import { tokenCount, portNumber } from '../option-values.ts'
 import { addStoreOptions, type StoreFlags, withStores } from '../stores.ts'
 import { addLoadOptions, findFiles, loadFiles } from '../reports/recordings.ts'
+import { replayReport } from '../reports/replay.ts'
 
 interface DashboardFlags extends StoreFlags, LoadOptions {
   readonly port: number
@@ -90,12 +93,12 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     onEvent: (event) => hub.take(event),
   })
   const meter = createMeter({ catalogue })
-  const named = new Set<string>()
+  const named = new Map<string, Recording>()
   const modelOf = ({ model }: Recording): string => flags.model ?? model ?? DEFAULT_MODEL
   const play = async (): Promise<void> => {
     for (const recording of recordings.filter(({ calls }) => calls.length > 0)) {
       const id = uniqueName(nameOf(recording), named)
-      named.add(id)
+      named.set(id, recording)
       const model = modelOf(recording)
       await playRecording(plimsoll, recording, {
         id,
@@ -116,6 +119,14 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     source: 'files',
     storeName: paths.join(', '),
     policy,
+    async compare(session, sides) {
+      const recording = named.get(session)
+      if (recording === undefined) throw new PlimsollError('not-found', `No file holds ${JSON.stringify(session)}.`)
+      const model = modelOf(recording)
+      return replayReport(
+        await Promise.all(sides.map((side) => replaySession(recording, { ...side, model, catalogue }))),
+      )
+    },
   })
   await playing
 }
@@ -127,7 +138,7 @@ const nameOf = ({ file, name }: Recording): string => {
   return name === undefined ? short : `${short}#${name}`
 }
 
-const uniqueName = (name: string, taken: ReadonlySet<string>): string =>
+const uniqueName = (name: string, taken: ReadonlyMap<string, unknown>): string =>
   taken.has(name) ? uniqueName(`${name}'`, taken) : name
 
 async function serve(hub: EventHub, { port, json }: DashboardFlags, options: DashboardOptions): Promise<void> {

@@ -26,6 +26,8 @@ export interface ReadRequest {
   readonly links: readonly Link[]
   /** In order of preference. */
   readonly targets: readonly Target[]
+  /** The API key that pays for it, where that is not the session's. */
+  readonly key?: string
   /** Calls that the caller still counts on; the price gate's horizon. */
   readonly expectedCalls?: number
   /** Sends one more request to the target at this place in the list. */

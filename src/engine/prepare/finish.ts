@@ -171,7 +171,7 @@ function turnOf(
   thresholds: Thresholds,
   unwritten: Unwritten | undefined,
 ): Omit<OpenTurn, 'id'> {
-  const { deps, codec, target, limit, gauge, links } = context
+  const { deps, branch, codec, target, limit, gauge, links } = context
   const { measurement, estimate, conversation } = view
   const { parts, byClass, raw, count } = measurement
   const chained = isChained(conversation.settings)
@@ -196,6 +196,7 @@ function turnOf(
     isChained: chained,
     isClosing,
     startedAt: deps.clock.now(),
+    key: branch.key,
     reservation,
     epoch: epoch?.id ?? standing.epoch?.id,
     unwritten,

@@ -52,8 +52,8 @@ interface BranchOwner {
   readonly tenant: string
   readonly session: string
   readonly agent: string
-  /** Who pays, when that is not the tenant: the name of an API key, never the key. */
-  readonly key?: string
+  /** Who pays for the call at hand, when that is not the tenant: the name of an API key, never the key. Assigned with a request and its answer. */
+  key?: string
 }
 
 type InOrder = <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
@@ -197,6 +197,7 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly refusesOverflow: boolean
   /** The provider holds the history before it. */
   readonly isChained: boolean
+  readonly key?: string
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
   /** It was made a closing turn, because the context was used up. */

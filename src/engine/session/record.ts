@@ -109,9 +109,12 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
 export const discard = (deps: EngineDeps, branch: Branch, turn: string): Promise<void> =>
   takeBack(deps, branch, closed(branch, turn), 'flushed')
 
-function closed({ turns }: Branch, id: string): OpenTurn {
-  const turn = turns.close(id)
-  if (turn !== undefined) return turn
+function closed(branch: Branch, id: string): OpenTurn {
+  const turn = branch.turns.close(id)
+  if (turn !== undefined) {
+    branch.key = turn.key
+    return turn
+  }
   throw new PlimsollError('not-found', `There is no open turn ${JSON.stringify(id)} in this session.`, {
     advice: 'Each turn can be recorded once, with the id that prepare returned.',
   })

@@ -95,7 +95,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   /** Made once for the engine's parts, which change with the settings. */
   let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
   const branchOf = (engine: EngineDeps): Branch => {
-    const owner = { tenant, session: id, agent, key: key === undefined ? undefined : engine.keyName?.(key) }
+    const owner = { tenant, session: id, agent, key: nameOfKey(engine, key) }
     return (known ??= newBranch(owner, (work) => runAnyway(work), engine))
   }
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
@@ -138,12 +138,14 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     canExecute: (tool) => runAnyway(async (engine, branch) => canExecute(engine, branch, tool)),
     // What goes out is what came in, with edits inside it.
     prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
-      const ready = await runAnyway((engine, branch) => prepare(engine, branch, readRequest(engine, branch, request)))
+      const ready = await runAnyway((engine, branch) =>
+        prepareFor(key, engine, branch, readRequest(engine, branch, request)),
+      )
       const { chosen: _, splices: __, ...turn } = ready
       const body: unknown = typeof request.body === 'string' ? turn.text : JSON.parse(turn.text)
       return { ...turn, body } as PreparedTurn<Body>
     },
-    prepareRead: (request) => runAnyway((engine, branch) => prepare(engine, branch, request)),
+    prepareRead: (request) => runAnyway((engine, branch) => prepareFor(key, engine, branch, request)),
     standing: (request) =>
       runAnyway((engine, branch) => standingView(engine, branch, readRequest(engine, branch, request))),
     standingRead: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
@@ -169,6 +171,20 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       yield* exportStore(sessions, { tenant, session: id, artifacts })
     },
   }
+}
+
+const nameOfKey = ({ keyName }: EngineDeps, key: string | undefined): string | undefined =>
+  key === undefined ? undefined : keyName?.(key)
+
+/** @param key the session's own, which pays where the request names none. */
+function prepareFor(
+  key: string | undefined,
+  engine: EngineDeps,
+  branch: Branch,
+  request: ReadRequest,
+): Promise<ReadyRequest> {
+  branch.key = nameOfKey(engine, request.key ?? key)
+  return prepare(engine, branch, request)
 }
 
 type Work<T> = (engine: EngineDeps, branch: Branch) => Promise<T>

@@ -20,7 +20,7 @@ interface FinishedCall {
 }
 
 /** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. The caller may add to it. */
-export function callRecord(deps: EngineDeps, { agent, key }: Branch, call: FinishedCall): UsageSeen {
+export function callRecord(deps: EngineDeps, { agent, key }: Pick<Branch, 'agent' | 'key'>, call: FinishedCall): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
   return {
@@ -90,13 +90,15 @@ export async function payForCall(
   })
   if (answer?.verdict === 'halt') return undefined
   const reservation = answer?.reservation
+  // Who pays for the branch's next request may be another by the time of the answer.
+  const { agent, key } = branch
   return {
     async made(ask) {
       const startedAt = deps.clock.now()
       try {
         const given = await ask()
         const durationMs = deps.clock.now() - startedAt
-        const call = callRecord(deps, branch, { model, purpose: 'summary', usage: given.usage, durationMs })
+        const call = callRecord(deps, { agent, key }, { model, purpose: 'summary', usage: given.usage, durationMs })
         await settleCall(deps, reservation, call)
         tellCall(deps, branch, call)
         await (log === undefined ? appendTo(deps, branch, [call]) : log(call))
