@@ -70,8 +70,6 @@ export interface SummaryRule {
   readonly calls?: number
   /** A history that does not fit into 80 % of the summarizer's window is read in parts; else its oldest lines are left out. @default true */
   readonly parts?: boolean
-  /** From this share of the limit on a summary is written in the background, out of band. @default never */
-  readonly backgroundFrom?: number
 }
 
 /** Numbers of a preset's own estimate. */

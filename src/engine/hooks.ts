@@ -21,8 +21,7 @@ export interface ToolResultInfo extends HookPlace {
 
 export interface BeforeEpochInfo extends HookPlace {
   readonly model: string
-  /** `background`: a summary is about to be written for an epoch to come. */
-  readonly cause: 'overflow' | 'high-water' | 'requested' | 'background'
+  readonly cause: 'overflow' | 'high-water' | 'requested'
   readonly load: number
   readonly limit: number
   readonly bytes: number

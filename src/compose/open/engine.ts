@@ -10,7 +10,6 @@ import { tenantCalibrations } from '../../engine/learning/calibrations.ts'
 import { plimsoll as plimsollPolicy } from '../../engine/presets/plimsoll.ts'
 import { readerProvenance } from '../../engine/readers/reader.ts'
 import { redactingDeps, redactingSummarizer } from '../../engine/redaction/borders.ts'
-import { backgroundWork } from '../../engine/session/background-work.ts'
 import { presenter, presentText } from '../../engine/tool-results/present.ts'
 import { providerOfFormat } from '../../formats/endpoints.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
@@ -35,7 +34,7 @@ export interface OpenEngine {
   artifacts(): Promise<ArtifactStore>
   /** The model that reads artifacts. */
   extraction(): Promise<Summarizer | undefined>
-  /** Ends what goes on in the background and writes what sessions still hold; the error when something cannot be written. */
+  /** Writes what sessions still hold; the error when something cannot be written. */
   flush(): Promise<PlimsollError | undefined>
   saveLearned(): Promise<void>
   close(): Promise<void>
@@ -57,7 +56,6 @@ export function openEngine(
         providerOf: providerOfFormat,
       }),
     )
-  const background = backgroundWork()
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
@@ -72,7 +70,6 @@ export function openEngine(
       ...openMeter(options, foundation, catalogue, tokenizers),
       countTokens: options.countTokens,
       summarizer: models.summarizer,
-      background,
       hooks: options.hooks,
       contextNotice: options.contextNotice,
       cacheMarks: options.cacheMarks,
@@ -108,10 +105,7 @@ export function openEngine(
       const { extraction } = models
       return extraction === undefined || redact === undefined ? extraction : redactingSummarizer(extraction, redact)
     }),
-    async flush() {
-      await background.close()
-      return flushAll(outboxes)
-    },
+    flush: () => flushAll(outboxes),
     saveLearned: () => calibrations.flush(),
     async close() {
       await aside.close()

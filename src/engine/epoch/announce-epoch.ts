@@ -31,7 +31,7 @@ export async function askBeforeEpoch(
   const { count: total, bytes } = load
   const info = { ...placeOf(context), model: target.model, cause, load: total.high, limit: limit.tokens, bytes, items }
   const answer = await callHook(deps.hooks, 'beforeEpoch', info, emit)
-  if (answer?.defer === true && (cause === 'high-water' || cause === 'background')) return undefined
+  if (answer?.defer === true && cause === 'high-water') return undefined
   return { preserve: affordable(context, items, answer?.preserve ?? []) }
 }
 

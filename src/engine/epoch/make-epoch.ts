@@ -6,7 +6,6 @@ import { declareEpoch } from './declare-epoch.ts'
 import { isOverheadHigh } from './needs-epoch.ts'
 import { priceGate } from './price-gate.ts'
 import { appendTo } from '../session/log.ts'
-import { isWriting } from '../session/branch.ts'
 import { nextRound } from '../../util/yield-now.ts'
 
 /** Makes an epoch; where none makes the request fit, the smallest view that was found. */
@@ -17,11 +16,8 @@ export async function makeEpoch(
   log: () => Promise<void>,
 ): Promise<{ readonly declared?: DeclaredEpoch; readonly smallest?: View }> {
   const { branch, limit } = context
-  const { background, wish } = branch
+  const { wish } = branch
   const forced = isOver(before.load, limit)
-  // A request that has to fit now does not wait for a summary that another call has started.
-  const modelFree = isWriting(background) || isOverheadHigh(context)
-  background.drop()
   const { request: requested } = wish
   const why = forced ? 'overflow' : requested !== undefined ? 'requested' : 'high-water'
   const hooked = await askBeforeEpoch(context, before, why)
@@ -33,7 +29,7 @@ export async function makeEpoch(
     loadBefore: before.load.count.high,
     bytesBefore: before.load.bytes,
     before,
-    modelFree,
+    modelFree: isOverheadHigh(context),
     requested,
     preserve: hooked.preserve,
     alongside: log,

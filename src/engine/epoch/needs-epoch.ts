@@ -1,4 +1,3 @@
-import { isWriting } from '../session/branch.ts'
 import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
@@ -16,7 +15,6 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   if (sentBefore(context, epoch?.id) !== undefined) return false
   if (epoch !== undefined && epochsInARow(context, epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
-  if (isWriting(branch.background)) return false
   // A preset's window of messages is full, and a tenth of it has come in since the last epoch.
   const { messages } = designOf(policy)
   const since = links.length - (epoch === undefined ? 0 : declaredCount(epoch))

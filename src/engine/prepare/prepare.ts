@@ -3,7 +3,6 @@ import { DOES_NOT_FIT, isPlimsollError } from '../../core/errors.ts'
 import type { Limit, Load } from '../../core/target.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
-import { takeSummary } from '../epoch/background-summary.ts'
 import { makeEpoch } from '../epoch/make-epoch.ts'
 import { needsEpoch } from '../epoch/needs-epoch.ts'
 import type { Branch } from '../session/branch.ts'
@@ -71,7 +70,7 @@ async function writtenOut(request: ReadRequest, { context, view }: Measured): Pr
   return { ...request, text, conversation, links: linksOf(deps, conversation), tools, writeOut: undefined }
 }
 
-/** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
+/** Above a threshold: an epoch; where there is none, the new items alone give way. */
 async function reduce(measured: Measured): Promise<Reduced> {
   const { context, standing, view: before, edits, moved, found, isOutputLowered } = measured
   const { deps, branch, conversation, limit } = context
@@ -80,11 +79,8 @@ async function reduce(measured: Measured): Promise<Reduced> {
   let made: Awaited<ReturnType<typeof makeEpoch>> = {}
   // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
   if (!isChained(conversation.settings)) {
-    const mayTake = branch.wish.request === undefined && branch.background.summary !== undefined
-    const ready = mayTake ? await takeSummary(context, standing, before, journal.write) : undefined
-    const leaving = ready === undefined ? withClosingLine(context, standing, before) : before
-    if (ready !== undefined) made = { declared: ready }
-    else if (!isOutputLowered && needsEpoch(context, standing, leaving))
+    const leaving = withClosingLine(context, standing, before)
+    if (!isOutputLowered && needsEpoch(context, standing, leaving))
       made = await makeEpoch(context, standing, leaving, journal.write)
   }
   const { declared, smallest } = made

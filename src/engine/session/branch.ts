@@ -10,8 +10,6 @@ import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Count } from '../../core/count.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
-import type { Proposal } from '../epoch/cascade/draft.ts'
-import type { RunningWork } from './background-work.ts'
 import type { Handle } from '../../core/handles.ts'
 import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
 
@@ -23,8 +21,6 @@ import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.t
  * compiler holds that.
  */
 export interface Branch extends BranchOwner {
-  /** Runs work in its order among the session's calls. */
-  readonly inOrder: InOrder
   /** What the session's log says. */
   readonly log: BranchLog
   /** The epoch that requests stand under. */
@@ -44,8 +40,6 @@ export interface Branch extends BranchOwner {
   readonly outbox: Readonly<Outbox>
   /** A reduction that a person asked for. */
   readonly wish: Readonly<CompactWish>
-  /** A summary that is written in the background. */
-  readonly background: Readonly<BackgroundSlot>
 }
 
 interface BranchOwner {
@@ -56,12 +50,9 @@ interface BranchOwner {
   readonly key?: string
 }
 
-type InOrder = <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
-
-export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
+export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
   return {
     ...owner,
-    inOrder,
     log: branchLog(owner, deps),
     standing: new StandingEpoch(),
     requests: new LastRequest(),
@@ -72,7 +63,6 @@ export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<Engin
     archivedItems: [],
     outbox: new Outbox(),
     wish: new CompactWish(),
-    background: new BackgroundSlot(),
   }
 }
 
@@ -317,53 +307,3 @@ class CompactWish {
     this.request = undefined
   }
 }
-
-/** The history that a background summary stands for, by its chain hash and length, and the epoch that stood when it was planned. */
-interface SummarisedHistory {
-  readonly chain: string
-  readonly count: number
-  readonly standing: string | undefined
-}
-
-/** A summary that is being written, or was written and waits for its request. Memory only: what counts is the epoch's record. */
-interface BackgroundSummary extends SummarisedHistory {
-  /** The plan with a model's words in it; undefined while it is being written, or when there are none. */
-  readonly proposal: Proposal | undefined
-  readonly isOver: boolean
-}
-
-/** Room for one background summary. */
-class BackgroundSlot {
-  summary: BackgroundSummary | undefined
-  /** The load at which the last one was started. */
-  startedAt = 0
-  #work: RunningWork | undefined
-
-  /** `run` starts the work, and says through `finish` how it ended; undefined when nothing may be started any more. */
-  start(
-    history: SummarisedHistory,
-    load: number,
-    run: (finish: (proposal: Proposal | undefined) => void) => RunningWork | undefined,
-  ): void {
-    this.startedAt = load
-    let own: BackgroundSummary = { ...history, proposal: undefined, isOver: false }
-    const work = run((proposal) => {
-      const before = own
-      own = { ...own, proposal, isOver: true }
-      if (this.summary === before) this.summary = own
-    })
-    if (work === undefined) return
-    this.summary = own
-    this.#work = work
-  }
-
-  /** Ends the work, if it still goes on. */
-  drop(): void {
-    this.#work?.abort()
-    this.#work = undefined
-    this.summary = undefined
-  }
-}
-
-/** Whether a summary is being written: an epoch that nothing forces waits for it. */
-export const isWriting = ({ summary }: Pick<BackgroundSlot, 'summary'>): boolean => summary?.isOver === false

@@ -96,7 +96,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
   const branchOf = (engine: EngineDeps): Branch => {
     const owner = { tenant, session: id, agent, key: key === undefined ? undefined : engine.keyName?.(key) }
-    return (known ??= newBranch(owner, (work) => runAnyway(work), engine))
+    return (known ??= newBranch(owner, engine))
   }
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: Work<T>): Promise<T> =>

@@ -1,6 +1,6 @@
 import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
-import { RECORD_VERSION, type UsageSeen, type LogRecord } from '../../core/records.ts'
+import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Branch, spenderOf } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -77,8 +77,6 @@ export async function payForCall(
   context: PrepareContext,
   { name, model = name }: Pick<Summarizer, 'name' | 'model'>,
   plan: CallPlan,
-  /** Takes what the log is to hold. @default appends it at once */
-  log?: (record: LogRecord) => Promise<void>,
 ): Promise<SideCall | undefined> {
   const { deps, branch } = context
   const facts = deps.meter.factsOf(model)
@@ -99,7 +97,7 @@ export async function payForCall(
         const call = callRecord(deps, branch, { model, purpose: 'summary', usage: given.usage, durationMs })
         await settleCall(deps, reservation, call)
         tellCall(deps, branch, call)
-        await (log === undefined ? appendTo(deps, branch, [call]) : log(call))
+        await appendTo(deps, branch, [call])
         return given
       } catch (error) {
         // Settled already when only the log failed; then this changes nothing. What ran out of time may have been billed.

@@ -1,4 +1,4 @@
-import type { EpochEdit, LogRecord } from '../../../core/records.ts'
+import type { EpochEdit } from '../../../core/records.ts'
 import type { CallPlan } from '../../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
 import { storeTexts } from '../../session/log.ts'
@@ -26,10 +26,6 @@ export interface WriterOptions {
   readonly before?: View
   /** No model is asked at all. */
   readonly modelFree?: boolean
-  /** Ends the work early. */
-  readonly signal?: AbortSignal
-  /** Takes what the log is to hold. @default appends it at once */
-  readonly log?: (record: LogRecord) => Promise<void>
 }
 
 /** One way to a model. */
@@ -59,7 +55,7 @@ function waysFor(context: PrepareContext, options: WriterOptions, ask: SummaryAs
         async ask({ maxOutputTokens }, signal) {
           calls.left--
           const plan = { inputHigh: before.load.count.high, maxOutputTokens }
-          return paid(context, options, { name: target.model }, plan, () => askInBand(context, request, signal))
+          return paid(context, { name: target.model }, plan, () => askInBand(context, request, signal))
         },
       })
   }
@@ -75,7 +71,7 @@ function waysFor(context: PrepareContext, options: WriterOptions, ask: SummaryAs
           if (calls.left-- <= 0) throw new Error('the calls of this reduction are used up')
           const { system, prompt, maxOutputTokens } = request
           const plan = { inputHigh: count(system) + count(prompt), maxOutputTokens }
-          return paid(context, options, summarizer, plan, () => summarizer.summarise({ ...request, signal }))
+          return paid(context, summarizer, plan, () => summarizer.summarise({ ...request, signal }))
         },
       }),
   }
@@ -84,12 +80,11 @@ function waysFor(context: PrepareContext, options: WriterOptions, ask: SummaryAs
 
 async function paid(
   context: PrepareContext,
-  { log }: WriterOptions,
   model: Pick<Summarizer, 'name' | 'model'>,
   plan: CallPlan,
   ask: () => Promise<SummaryAnswer>,
 ): Promise<SummaryAnswer> {
-  const call = await payForCall(context, model, plan, log)
+  const call = await payForCall(context, model, plan)
   if (call === undefined) throw new NoBudget('no budget is left for it')
   return call.made(ask)
 }
@@ -110,7 +105,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   let deadline: AbortSignal | undefined
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
-    deadline ??= deadlineAfter(timeMs, options.signal)
+    deadline ??= deadlineAfter(timeMs)
     const ways = waysFor(context, options, ask, calls).filter(({ name }) => !down.has(name))
     let repaired: SummaryAsk | undefined
     while (ways.length > 0 && calls.left > 0 && !deadline.aborted) {
@@ -158,7 +153,7 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
         // What would not fit without a word of it is not worth a call.
         if (!fits(withText(written, ask.text, ''))) continue
         // Stored before a model is asked, so that what code wrote can be read even if the model's words take its place.
-        if (options.log === undefined) await storeTexts(deps, branch, [{ text: ask.text }])
+        await storeTexts(deps, branch, [{ text: ask.text }])
         await write(ask, (text) => {
           const candidate = withText(written, ask.text, text)
           if (!fits(candidate)) return false
