@@ -1,7 +1,6 @@
 import { declaredCount } from '../../core/epochs.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { storeTexts } from '../session/log.ts'
-import { handlesOfRecord, reference } from '../store-admin/retention.ts'
 import { workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
 import { coverage, planEpoch } from './cascade/plan-epoch.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
@@ -10,8 +9,7 @@ import { viewOf } from '../prepare/view.ts'
 import type { CompactRequest } from '../session/branch.ts'
 import { countItems, draftOf } from './draft-of.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
-import { SUMMARY_TIME_MS, summaryWriter, type SummaryWriter } from './summary/summary-writer.ts'
-import { summaryLease, type SummaryLease } from './summary/summary-lease.ts'
+import { summaryWriter, type SummaryWriter } from './summary/summary-writer.ts'
 import { recallUnder } from './record/record-recall.ts'
 import { nextRound, yieldNow } from '../../util/yield-now.ts'
 
@@ -31,30 +29,24 @@ export async function declareEpoch(
   standing: Standing,
   cause: Cause,
 ): Promise<Epoch | NoEpoch> {
-  const { passes = PASSES, timeMs = SUMMARY_TIME_MS } = context.deps.policy
+  const { passes = PASSES } = context.deps.policy
   const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
   if (cause.requested !== undefined && !cause.forced && since === 0 && cause.requested.instructions === undefined)
     return { nothing: 'nothing is new since the last compaction' }
   const draft = roomy(context, standing, aimed(draftOf(context, standing, cause.preserve), cause))
   await countItems(draft, yieldNow())
-  const lease = summaryLease(context, timeMs, standing)
-  const writer = summaryWriter(context, { modelFree: cause.modelFree, before: cause.before })
-  try {
-    for (let pass = 1; pass <= passes; pass++) {
-      const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
-      const deeper = { ...draft, lowTokens: draft.lowTokens * aim }
-      const made = await tryPass(context, standing, cause, deeper, { lease, writer, pass, isLast: pass === passes })
-      if (made !== undefined) return made
-    }
-    return { nothing: 'no compaction made the request fit' }
-  } finally {
-    await lease.release()
+  const write = summaryWriter(context, { modelFree: cause.modelFree, before: cause.before })
+  for (let pass = 1; pass <= passes; pass++) {
+    const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
+    const deeper = { ...draft, lowTokens: draft.lowTokens * aim }
+    const made = await tryPass(context, standing, cause, deeper, { write, pass, isLast: pass === passes })
+    if (made !== undefined) return made
   }
+  return { nothing: 'no compaction made the request fit' }
 }
 
 interface Pass {
-  readonly lease: SummaryLease
-  readonly writer: SummaryWriter
+  readonly write: SummaryWriter
   readonly pass: number
   readonly isLast: boolean
 }
@@ -65,7 +57,7 @@ async function tryPass(
   standing: Standing,
   cause: Cause,
   draft: Draft,
-  { lease, writer, pass, isLast }: Pass,
+  { write, pass, isLast }: Pass,
 ): Promise<Epoch | NoEpoch | undefined> {
   const { deps, branch, limit } = context
   await nextRound()
@@ -79,13 +71,7 @@ async function tryPass(
     viewUnder(context, standing, epochOf(context, standing, cause, candidate))
   // Weighed before a summarizer is asked: its call costs money too.
   if (pass === 1 && cause.accepts?.(viewOfPlan(plan)) === false) return { nothing: 'it would cost more than it saves' }
-  const right = writer.wouldAsk(plan) ? await lease.take() : 'busy'
-  if (typeof right === 'object') {
-    await reference(deps, branch, handlesOfRecord(right))
-    return claim(context, standing, cause, right)
-  }
-  const fits = (candidate: Proposal): boolean => !isOver(viewOfPlan(candidate).load, limit)
-  const proposal = right === 'ours' ? await writer.fulfil(plan, fits) : plan
+  const proposal = await write(plan, (candidate) => !isOver(viewOfPlan(candidate).load, limit))
   const planned = epochOf(context, standing, cause, proposal)
   await nextRound()
   // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
