@@ -3,23 +3,20 @@
  * change once they are made. Nothing is held beyond the life of those objects.
  */
 export interface Prefixes<Item extends object> {
-  /** How many items two lists share from the start, as the very same objects. */
-  shared(a: readonly Item[], b: readonly Item[]): number
   memo<T>(): PrefixMemo<Item, T>
 }
 
 /** Nothing is ever known of a list: every answer is worked out anew. */
 export const noPrefixes = <Item extends object>(): Prefixes<Item> => ({
-  shared: () => 0,
   memo: () => ({ nearest: () => undefined, keep: () => undefined }),
 })
 
 export const createPrefixes = <Item extends object>(): Prefixes<Item> => ({
-  shared: sharedItems,
   memo: <T>() => createPrefixMemo<Item, T>(),
 })
 
-function sharedItems<Item extends object>(a: readonly Item[], b: readonly Item[]): number {
+/** How many items two lists share from the start, as the very same objects. */
+export function sharedItems<Item extends object>(a: readonly Item[], b: readonly Item[]): number {
   const most = Math.min(a.length, b.length)
   let at = a === b ? most : 0
   while (at < most && a[at] === b[at]) at++

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { Codec } from '../../src/core/codec.ts'
-import { createPrefixes } from '../../src/util/prefix-memo.ts'
 import { createRecentBodies, weightOf } from '../../src/engine/memo/memo.ts'
 import { codecs } from '../../src/formats/registry.ts'
 
@@ -28,7 +27,7 @@ function watched(): { codec: Codec; before: (string | undefined)[] } {
 describe('recent bodies', () => {
   it('reads a grown body from the one it grew from, among other conversations of the same client', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies(createPrefixes())
+    const bodies = createRecentBodies()
     for (const model of ['a', 'b', 'c']) bodies.decode('me', codec, bodyOf(6, model))
     const first = bodies.decode('me', codec, bodyOf(8, 'b'))
     const second = bodies.decode('me', codec, bodyOf(10, 'b'))
@@ -37,25 +36,8 @@ describe('recent bodies', () => {
     expect(second.items).toHaveLength(10)
   })
 
-  it('gives instructions and tools again as the same objects for as long as they stay the same', () => {
-    const bodies = createRecentBodies(createPrefixes())
-    const body = (count: number, description: string): string =>
-      JSON.stringify({
-        model: 'm',
-        messages: [{ role: 'system', content: 'Be brief.' }, ...Array.from({ length: count }, (_, n) => say(n))],
-        tools: [{ type: 'function', function: { name: 'bash', description } }],
-      })
-    const [first, second, changed] = [body(4, 'Runs.'), body(6, 'Runs.'), body(8, 'Runs a command.')].map((text) =>
-      bodies.decode('me', chat, text),
-    )
-    expect(second!.tools).toBe(first!.tools)
-    expect(second!.head).toBe(first!.head)
-    expect(changed!.tools).toEqual(chat.decode(body(8, 'Runs a command.')).tools)
-    expect(changed!.head).toBe(first!.head)
-  })
-
   it('keeps conversations apart that only share their beginning, however they take turns', () => {
-    const bodies = createRecentBodies(createPrefixes())
+    const bodies = createRecentBodies()
     const bodyIn = (name: string, count: number): string =>
       JSON.stringify({
         model: 'm',
@@ -77,7 +59,7 @@ describe('recent bodies', () => {
   })
 
   it('tells runs of the same task apart that differ in one word near their beginning', () => {
-    const bodies = createRecentBodies(createPrefixes())
+    const bodies = createRecentBodies()
     const bodyIn = (run: number, count: number): string =>
       JSON.stringify({
         model: 'm',
@@ -100,7 +82,7 @@ describe('recent bodies', () => {
 
   it('never reads one owner from what another sent', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies(createPrefixes())
+    const bodies = createRecentBodies()
     const mine = bodies.decode('me', codec, bodyOf(6))
     const yours = bodies.decode('you', codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined])
@@ -109,10 +91,10 @@ describe('recent bodies', () => {
 
   it('holds no more than it was told to', () => {
     const { codec, before } = watched()
-    const bodies = createRecentBodies(createPrefixes(), { bytes: 2 * weightOf(bodyOf(6), 6) })
+    const bodies = createRecentBodies({ bytes: 2 * weightOf(bodyOf(6), 6) })
     for (const owner of ['one', 'two', 'three', 'one']) bodies.decode(owner, codec, bodyOf(6))
     expect(before).toEqual([undefined, undefined, undefined, undefined])
-    const many = createRecentBodies(createPrefixes(), { perOwner: 2 })
+    const many = createRecentBodies({ perOwner: 2 })
     for (const model of ['x', 'y', 'z', 'x']) many.decode('me', codec, bodyOf(6, model.repeat(200)))
     expect(before.at(-1)).not.toBe('x'.repeat(200))
   })

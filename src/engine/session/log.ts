@@ -8,6 +8,7 @@ import {
   type RequestSent,
 } from '../../core/records.ts'
 import type { WriteOptions } from '../../ports/session-store.ts'
+import { sharedItems } from '../../util/prefix-memo.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
@@ -170,7 +171,7 @@ async function archivable({
   links,
 }: PrepareContext): Promise<readonly Archivable[]> {
   const { items } = conversation
-  const from = deps.memo.prefixes.shared(branch.archivedItems, items)
+  const from = sharedItems(branch.archivedItems, items)
   let next = linksBefore(links, from)
   let chain = links[next - 1]?.chain ?? ''
   const found: Archivable[] = []
