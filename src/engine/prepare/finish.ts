@@ -9,7 +9,7 @@ import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 import { leavingView } from './outgoing.ts'
-import { placeOf } from '../epoch/announce-epoch.ts'
+import { placeOf } from '../epoch/declare-epoch.ts'
 import { callHook, type Hooks } from '../hooks.ts'
 import { sentRecords } from '../session/record.ts'
 

@@ -3,7 +3,7 @@ import { DOES_NOT_FIT, isPlimsollError } from '../../core/errors.ts'
 import type { Limit, Load } from '../../core/target.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
-import { makeEpoch } from '../epoch/make-epoch.ts'
+import { makeEpoch, type MadeEpoch } from '../epoch/declare-epoch.ts'
 import { needsEpoch } from '../epoch/needs-epoch.ts'
 import type { Branch } from '../session/branch.ts'
 import { journalOf } from '../session/log.ts'
@@ -76,7 +76,7 @@ async function reduce(measured: Measured): Promise<Reduced> {
   const { deps, branch, conversation, limit } = context
   const decided = { standing: moved === undefined ? found : { ...found, epoch: undefined }, edits }
   const journal = journalOf(context, decided)
-  let made: Awaited<ReturnType<typeof makeEpoch>> = {}
+  let made: MadeEpoch = {}
   // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
   if (!isChained(conversation.settings)) {
     const leaving = withClosingLine(context, standing, before)

@@ -20,13 +20,6 @@ const INPUT_SHARE = 0.8
 /** Puts a model's words in the place of code's, where a plan asks for them, the answer is sound and the result fits. */
 export type SummaryWriter = (proposal: Proposal, fits: (proposal: Proposal) => boolean) => Promise<Proposal>
 
-export interface WriterOptions {
-  /** The view that the provider's cache knows; without it no model is asked in band. */
-  readonly before?: View
-  /** No model is asked at all. */
-  readonly modelFree?: boolean
-}
-
 /** One way to a model. */
 interface Way {
   readonly name: string
@@ -34,12 +27,11 @@ interface Way {
 }
 
 /** The ways that are open for this summary, the better one first. */
-function waysFor(context: PrepareContext, options: WriterOptions, ask: SummaryAsk): Way[] {
+function waysFor(context: PrepareContext, before: View, ask: SummaryAsk): Way[] {
   const { target, emit, deps } = context
-  const { before } = options
   const { summarizer } = deps
   const ways: Way[] = []
-  if (before !== undefined && mayGoInBand(context, options)) {
+  if (mayGoInBand(context)) {
     const request = inBandRequest(context, before, ask)
     if ('reason' in request) emit({ type: 'warning', topic: 'summary', message: `Not in band: ${request.reason}.` })
     else
@@ -88,20 +80,20 @@ async function paid(
 /**
  * Asks a model, at most as often as the policy allows and no longer than it has time, whatever the number of plans. An answer that is
  * cut, empty, refusing, calling tools, as long as its source or without the facts that code carries does not enter; what code wrote
- * then serves.
+ * then serves. `before`: the view that the provider's cache knows.
  */
-export function summaryWriter(context: PrepareContext, options: WriterOptions = {}): SummaryWriter {
+export function summaryWriter(context: PrepareContext, before: View, isModelFree: boolean): SummaryWriter {
   const { deps, branch, emit } = context
   const { passes = CALLS, timeMs = TIME_MS, summaries = {} } = deps.policy
   const count = textTokensOf(context)
-  const hasModel = options.modelFree !== true && (deps.summarizer !== undefined || mayGoInBand(context, options))
+  const hasModel = !isModelFree && (deps.summarizer !== undefined || mayGoInBand(context))
   let callsLeft = summaries.calls ?? passes
   const down = new Set<string>()
   let deadline: AbortSignal | undefined
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
     deadline ??= deadlineAfter(timeMs)
-    const ways = waysFor(context, options, ask).filter(({ name }) => !down.has(name))
+    const ways = waysFor(context, before, ask).filter(({ name }) => !down.has(name))
     let repaired: SummaryAsk | undefined
     while (ways.length > 0 && callsLeft > 0 && !deadline.aborted) {
       const way = ways[0]!
@@ -158,8 +150,8 @@ export function summaryWriter(context: PrepareContext, options: WriterOptions = 
   }
 }
 
-const mayGoInBand = ({ deps, send }: PrepareContext, { before }: WriterOptions): boolean =>
-  deps.policy.summaries?.via === 'in-band' && send !== undefined && before !== undefined
+const mayGoInBand = ({ deps, send }: PrepareContext): boolean =>
+  deps.policy.summaries?.via === 'in-band' && send !== undefined
 
 const withText = (proposal: Proposal, before: string, text: string): Proposal => ({
   ...proposal,
