@@ -34,11 +34,11 @@ export async function compact(deps: EngineDeps, branch: Branch, options: Compact
     await appendTo(deps, branch, [{ ...about, ...asked }])
     return { status: 'with-next-request' }
   }
-  branch.wish.ask(asked)
+  branch.log.ask(asked)
   const turn = await prepare(deps, branch, readRequest(deps, branch, request))
   // Nothing is sent: the turn is closed, and what it held of the budgets let go.
   if (turn.verdict.kind !== 'halt') await discard(deps, branch, turn.id)
   const { newEpoch, loadBefore: before, loadAfter: after } = turn.report
   if (newEpoch !== undefined) return { status: 'done', epoch: newEpoch.id, before, after }
-  return { status: 'nothing', reason: branch.wish.refusal ?? 'there is no history', before, after }
+  return { status: 'nothing', reason: branch.log.refusal ?? 'there is no history', before, after }
 }

@@ -8,7 +8,7 @@ import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { isCertainlyOver, isOver, tokensOf } from '../prepare/counting.ts'
 import { viewOf } from '../prepare/view.ts'
 import { designOf, type Reduction } from '../presets/design.ts'
-import type { CompactRequest } from '../session/branch.ts'
+import type { CompactRequest } from '../session/branch-log.ts'
 import { appendTo, storeTexts } from '../session/log.ts'
 import { workingRoom, type Draft, type Proposal, type StoredText } from './cascade/draft.ts'
 import { coverage, planEpoch } from './cascade/plan-epoch.ts'
@@ -64,15 +64,14 @@ export async function makeEpoch(
   log: () => Promise<void>,
 ): Promise<MadeEpoch> {
   const { deps, branch, limit } = context
-  const { wish } = branch
-  const { request: requested } = wish
+  const { wish: requested } = branch.log
   const forced = isOver(before.load, limit)
   const why = forced ? 'overflow' : requested !== undefined ? 'requested' : 'high-water'
   const preserve = await askBeforeEpoch(context, before, why)
   if (preserve === undefined) return {}
   const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
   const epoch = await declareEpoch(context, standing, { forced, before, requested, preserve, gate, log })
-  wish.answer('nothing' in epoch ? epoch.nothing : undefined)
+  branch.log.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
     // Nothing came of what the log asks for: no other process tries it again.
     const asked = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'compaction-asked' } as const
@@ -81,7 +80,7 @@ export async function makeEpoch(
   }
   await nextRound()
   const view = viewUnder(context, standing, epoch)
-  branch.standing.take(epoch)
+  branch.log.stand(epoch)
   await announceEpoch(context, { before, after: view, epoch }, why, gate?.quote())
   return { declared: { epoch, view } }
 }

@@ -11,7 +11,7 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   const { deps, branch, links, limit } = context
   const { policy } = deps
   const { epoch } = standing
-  if (branch.wish.request !== undefined) return true
+  if (branch.log.wish !== undefined) return true
   if (sentBefore(context, epoch?.id) !== undefined) return false
   if (epoch !== undefined && epochsInARow(context, epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true

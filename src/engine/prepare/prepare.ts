@@ -93,7 +93,7 @@ async function reduce(measured: Measured): Promise<Reduced> {
     // An epoch that was moved, and stands: from here on it is found by what the client sends now.
     const after = (squeezed?.view ?? before).load.count.high
     const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after })
-    branch.standing.take(epoch)
+    branch.log.stand(epoch)
   }
   if (squeezed === undefined) return reduced
   return { ...reduced, ...squeezed, journal: journalOf(context, { ...decided, edits: squeezed.edits }) }

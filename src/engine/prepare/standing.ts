@@ -15,9 +15,9 @@ export function resolveStanding(opened: Opened): Resolved {
   const { context, found } = opened
   const { deps, branch, links, emit, conversation } = context
   const { items } = conversation
-  const known = branch.standing.epoch
+  const known = branch.log.epoch
   const unmoved = { ...opened, moved: undefined }
-  if (found.epoch !== undefined) branch.standing.take(found.epoch)
+  if (found.epoch !== undefined) branch.log.stand(found.epoch)
   // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
   const end = links.at(-1)?.chain ?? ''
   if (known === undefined || found.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end))
@@ -25,7 +25,7 @@ export function resolveStanding(opened: Opened): Resolved {
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })
-    branch.standing.take(undefined)
+    branch.log.stand(undefined)
     return unmoved
   }
   const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)

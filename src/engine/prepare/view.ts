@@ -18,7 +18,7 @@ export async function measure(taken: TakenIn): Promise<Measured> {
     const load = view.load.count[decidingCount(deps.policy)]
     emit({ type: 'compaction-needed', load, threshold: highWater(deps.policy, limit, cacheIsWarm) })
   }
-  const roomier = context.branch.wish.request === undefined ? lowerOutput(context, view) : undefined
+  const roomier = context.branch.log.wish === undefined ? lowerOutput(context, view) : undefined
   if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
   const { settings, changes } = roomier.conversation
   context.emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })

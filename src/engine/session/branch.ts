@@ -1,7 +1,7 @@
 import type { Limit, Load, Thresholds } from '../../core/target.ts'
 import type { Spender } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
-import { branchLog, type BranchLog, type EpochChange } from './branch-log.ts'
+import { branchLog, type BranchLog } from './branch-log.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
@@ -23,8 +23,6 @@ import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.t
 export interface Branch extends BranchOwner {
   /** What the session's log says. */
   readonly log: BranchLog
-  /** The epoch that requests stand under. */
-  readonly standing: Readonly<StandingEpoch>
   /** The last request of this process, and what it sent before. */
   readonly requests: Readonly<LastRequest>
   /** Prepared requests without an answer yet. */
@@ -38,8 +36,6 @@ export interface Branch extends BranchOwner {
   archivedItems: readonly Item[]
   /** What could not be written while the store was away. */
   readonly outbox: Readonly<Outbox>
-  /** A reduction that a person asked for. */
-  readonly wish: Readonly<CompactWish>
 }
 
 interface BranchOwner {
@@ -54,7 +50,6 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
   return {
     ...owner,
     log: branchLog(owner, deps),
-    standing: new StandingEpoch(),
     requests: new LastRequest(),
     turns: new OpenTurns(),
     referenced: new Set(),
@@ -62,7 +57,6 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
     toolUse: NOTHING_USED,
     archivedItems: [],
     outbox: new Outbox(),
-    wish: new CompactWish(),
   }
 }
 
@@ -218,22 +212,6 @@ class OpenTurns {
   }
 }
 
-/** The epoch that the requests of a branch stand under, as far as it is known. */
-class StandingEpoch {
-  epoch: Epoch | undefined
-
-  /** It was declared, or found for what the client sends; undefined when what it covers is gone. */
-  take(epoch: Epoch | undefined): void {
-    this.epoch = epoch
-  }
-
-  /** The log holds another decision. */
-  follow(change: EpochChange): void {
-    if ('stands' in change) this.epoch = change.stands
-    else if (this.epoch?.id === change.undone) this.epoch = undefined
-  }
-}
-
 interface WaitingArtifact {
   readonly bytes: Uint8Array
   readonly meta: ArtifactMeta
@@ -278,32 +256,5 @@ class Outbox {
     this.epochs = []
     this.artifacts = new Map()
     return { records, epochs, artifacts }
-  }
-}
-
-/** What a person asks of a reduction. */
-export interface CompactRequest {
-  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
-  readonly instructions?: string
-  /** It stands in the log, and so does what comes of it. */
-  readonly isLogged?: boolean
-}
-
-/** A reduction that was asked for: the next request declares an epoch, needed or not. */
-class CompactWish {
-  /** Undefined when there is none. */
-  request: CompactRequest | undefined
-  /** Why the last one came to nothing. */
-  refusal: string | undefined
-
-  ask(request: CompactRequest): void {
-    this.request = request
-    this.refusal = undefined
-  }
-
-  /** An epoch was tried; `refusal` says why there is none. */
-  answer(refusal?: string): void {
-    if (this.request !== undefined) this.refusal = refusal
-    this.request = undefined
   }
 }

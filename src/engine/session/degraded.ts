@@ -111,9 +111,9 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
 
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-function knownEpochs({ session, standing: { epoch }, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
+function knownEpochs({ session, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
   const wanted = new Set(chains)
-  const known = [...(epoch === undefined ? [] : [epoch]), ...outbox.epochs]
+  const known = [...(log.epoch === undefined ? [] : [log.epoch]), ...outbox.epochs]
   return known
     .filter(({ id, cover }) => wanted.has(cover) && !log.undone.has(id))
     .map((found) => ({ session, epoch: found, undoneIn: [] }))

@@ -23,7 +23,7 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   // Nearly always there is nothing, and this is the cheapest way to know.
   if ((await deps.sessions.version(tenant, session)) === log.version) return
   for await (const { version, record } of deps.sessions.read(tenant, session, log.version)) {
-    absorb(branch, record, version)
+    log.absorb(record, version)
     if (record.type === 'usage') deps.ledger?.restore({ tenant, session, version }, record)
   }
 }
@@ -55,18 +55,8 @@ export async function appendTo(
     const version = await deps.sessions.append(tenant, session, batch, undefined, options)
     // Another process wrote in between: take its records in first, in the order of the log.
     if (version !== log.version + batch.length) await catchUp(deps, branch)
-    else for (const record of batch) absorb(branch, record, log.version + 1)
+    else for (const record of batch) log.absorb(record, log.version + 1)
   }
-}
-
-function absorb({ agent, log, standing, wish }: Branch, record: LogRecord, version: number): void {
-  const change = log.absorb(record, version)
-  if (change !== undefined) standing.follow(change)
-  if ((record.agent ?? agent) !== agent) return
-  if (record.type === 'compaction-asked' && record.refusal === undefined)
-    wish.ask({ isLogged: true, instructions: record.instructions })
-  else if (record.type === 'compaction-asked') wish.answer(record.refusal)
-  else if (record.type === 'epoch') wish.answer()
 }
 
 /**

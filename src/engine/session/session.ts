@@ -186,9 +186,9 @@ async function recallIn(deps: EngineDeps, branch: Branch, query: string, options
 }
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
-  const { tenant, session, agent, standing } = branch
-  if (standing.epoch === undefined) return undefined
-  const { id: epoch } = standing.epoch
+  const { tenant, session, agent, log } = branch
+  if (log.epoch === undefined) return undefined
+  const { id: epoch } = log.epoch
   const at = deps.clock.now()
   await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent, type: 'undo', epoch }])
   deps.emit({ type: 'epoch-undone', epoch, at, tenant, session, agent })
@@ -259,7 +259,7 @@ export interface SessionStatus {
 }
 
 async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
-  const { log, requests, standing } = branch
+  const { log, requests } = branch
   const model = modelOf(branch)
   const used = nextLoad(branch)
   const lastLimit = limitOf(branch)
@@ -276,7 +276,7 @@ async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus
     threshold,
     turnsRemaining,
     turns: Math.max(log.turns, branch.turns.count),
-    epoch: standing.epoch?.id,
+    epoch: log.epoch?.id,
     pins: log.pins.size,
     spent: log.calls.totals(),
     lastTurn,
