@@ -1,7 +1,7 @@
 import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
-import { fixedTokensOf, isOver } from '../prepare/counting.ts'
+import { fixedCountOf, isOver } from '../prepare/counting.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
 import { highWater, isHigh } from './thresholds.ts'
@@ -61,7 +61,7 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
  */
 export function isOverheadHigh(context: PrepareContext): boolean {
   const { deps, limit, emit } = context
-  const fixed = Math.ceil(fixedTokensOf(context))
+  const fixed = Math.ceil(fixedCountOf(context).high)
   const line = Math.floor(highWater(deps.policy, limit))
   if (fixed < line) return false
   const message = `Instructions and tools take ${fixed} tokens and reduction starts at ${line}: no model is asked for a summary.`

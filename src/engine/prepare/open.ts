@@ -8,7 +8,7 @@ import { codecFor, type EngineDeps } from '../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
 import type { Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead, isOver, openLimit } from './counting.ts'
+import { countAhead, isOver, openLimit, SLICE_CHARACTERS } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -88,7 +88,8 @@ async function openAt(
   const { tenant, session, agent } = branch
   const gauge = { model, endpoint, owner: tenant, estimated: !isSharp, hidden: sealedTokens, calibration }
   const known = { items: (links[shared - 1]?.index ?? -1) + 1, links: shared }
-  await countAhead(deps, gauge, conversation, known.items)
+  // Most requests are shorter than one part.
+  if (text.length > SLICE_CHARACTERS) await countAhead(deps, gauge, conversation, known.items)
   const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
   const offer = openOffer(deps, gauge, conversation, room, request.tools)
   const context = {

@@ -4,24 +4,31 @@ import { releasedThinking } from '../epoch/bound-thinking.ts'
 import { decidingCount, highWater, isHigh } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
-import { countAhead, loadsOf, lowerOutput } from './counting.ts'
+import { countAhead, isOver, loadsOf, lowerOutput } from './counting.ts'
 import { standingPlan } from './standing.ts'
 
 /** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */
 export async function measure(taken: TakenIn): Promise<Measured> {
   const { standing } = taken
-  const { context, view } = await refinedView(taken.context, standing, taken.seen ?? viewOf(taken.context, standing))
-  const { branch, deps, limit, emit } = context
+  const { branch, deps, limit, emit } = taken.context
   const { cacheIsWarm } = branch.log
+  const seen = taken.seen ?? viewOf(taken.context, standing)
+  const threshold = highWater(deps.policy, limit, cacheIsWarm)
+  // A design decides by its own formula; there is nothing to sharpen.
+  const mayRefine = deps.meter.design === undefined && straddles(seen.load, threshold)
+  const { context, view } = mayRefine
+    ? await refinedView(taken.context, standing, seen, threshold)
+    : { context: taken.context, view: seen }
   // One event for each time that the load comes to high water, by the same arithmetic that starts a reduction.
   if (branch.requests.rose(isHigh(deps.policy, limit, view.load, cacheIsWarm))) {
     const load = view.load.count[decidingCount(deps.policy)]
-    emit({ type: 'compaction-needed', load, threshold: highWater(deps.policy, limit, cacheIsWarm) })
+    emit({ type: 'compaction-needed', load, threshold })
   }
-  const roomier = context.branch.log.wish === undefined ? lowerOutput(context, view) : undefined
+  const mayLower = branch.log.wish === undefined && isOver(view.load, limit)
+  const roomier = mayLower ? lowerOutput(context, view) : undefined
   if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
   const { settings, changes } = roomier.conversation
-  context.emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })
+  emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })
   return { ...taken, context: roomier, view: viewOf(roomier, standing), isOutputLowered: true }
 }
 
@@ -62,14 +69,11 @@ async function refinedView(
   context: PrepareContext,
   standing: Standing,
   view: View,
+  threshold: number,
 ): Promise<{ readonly context: PrepareContext; readonly view: View }> {
-  const { deps, branch, target, conversation, limit } = context
+  const { deps, target, conversation } = context
   const { sharpen, countTokens } = deps
   let current = { context, view }
-  const threshold = highWater(deps.policy, limit, branch.log.cacheIsWarm)
-  // A design decides by its own formula; there is nothing to sharpen.
-  const mayRefine = (sharpen !== undefined || countTokens !== undefined) && deps.meter.design === undefined
-  if (!mayRefine || !straddles(view.load, threshold)) return current
   async function loadTokenizer(): Promise<boolean> {
     if ((await sharpen?.(target.model)) !== true) return false
     const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }

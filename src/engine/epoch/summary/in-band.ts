@@ -5,7 +5,7 @@ import type { Item } from '../../../core/item.ts'
 import { cutsOf, turnsOf } from '../../../core/turns.ts'
 import { summaryAnswerOf, type SummaryAnswer } from '../../../ports/summarizer.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
-import { fixedTokensOf, textTokensOf, tokensOf } from '../../prepare/counting.ts'
+import { fixedCountOf, textTokensOf, tokensOf } from '../../prepare/counting.ts'
 import type { SummaryAsk } from '../cascade/draft.ts'
 import { withInstructions } from './transcript.ts'
 
@@ -79,7 +79,7 @@ function cutsFor(
   const least = items.findLastIndex(({ id }) => ids.has(id)) + 1
   const pendingFrom = turns.steps.find(({ pending }) => pending)?.from ?? items.length
   const count = tokensOf(context)
-  const sums = [fixedTokensOf(context)]
+  const sums = [fixedCountOf(context).high]
   for (const item of items) sums.push(sums.at(-1)! + count(item))
   // The items' upper bounds add up to more than the view's, most of which was measured.
   const share = Math.min(1, load.count.high / sums.at(-1)!)
