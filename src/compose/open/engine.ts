@@ -71,7 +71,6 @@ export function openEngine(
       countTokens: options.countTokens,
       summarizer: models.summarizer,
       hooks: options.hooks,
-      contextNotice: options.contextNotice,
       cacheMarks: options.cacheMarks,
       codecs,
       calibrations,
