@@ -21,7 +21,6 @@ import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { ModelRule, Policy } from '../../core/policy.ts'
-import { reserved } from '../epoch/thresholds.ts'
 import { changeEnvelope } from '../../core/edits.ts'
 import { isPlimsollError } from '../../core/errors.ts'
 
@@ -242,7 +241,13 @@ export function limitFor(
   if (reserve === 'quarter') {
     const quarter = (): number => Math.floor(bare().window / 4)
     asked = { ...settings, maxOutputTokens: settings.maxOutputTokens ?? target.maxOutputTokens ?? quarter() }
-  } else if (reserve !== 'request') asked = reserved(policy, codecs.get(format)?.traits, settings, bare().window)
+  } else if (reserve !== 'request') {
+    // What the policy holds back stands in the place of the request's own reserve.
+    const { maxOutputTokens = 0 } = settings
+    const own = codecs.get(format)?.traits.windowHoldsAnswer === true ? maxOutputTokens : 0
+    const held = reserve === 'wire' ? own : Math.max(own, Math.floor(bare().window * reserve))
+    asked = { ...settings, maxOutputTokens: held }
+  }
   const limit = meter.limitOf(target, asked, buffer)
   return stop === undefined ? limit : { ...limit, tokens: Math.min(limit.tokens, Math.floor(limit.window * stop)) }
 }

@@ -1,5 +1,4 @@
-import { sharedLinks, type Link } from '../../core/chain.ts'
-import type { Conversation } from '../../core/conversation.ts'
+import { sharedLinks } from '../../core/chain.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
 import { modelName } from '../../core/model-name.ts'
@@ -22,13 +21,9 @@ export function readRequest(
   const codec = codecFor(deps, format)
   const text = typeof body === 'string' ? body : textOf(body)
   const conversation = deps.memo.bodies.decode(tenant, codec, text)
-  const links = linksOf(deps, conversation)
+  const links = deps.memo.chain(conversation.items)
   return { codec, text, conversation, links, targets, expectedCalls, tools, sendTo: () => send }
 }
-
-/** The content chain of a conversation. */
-export const linksOf = ({ memo }: Pick<EngineDeps, 'memo'>, conversation: Conversation): readonly Link[] =>
-  memo.chain(conversation.items)
 
 /**
  * Asks every target in order: the first on which the request fits as it stands gets it, and those before it are skipped. Where it fits on none,

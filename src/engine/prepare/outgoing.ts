@@ -1,3 +1,4 @@
+import type { Violation } from '../../core/codec.ts'
 import type { Conversation, NativeManagement } from '../../core/conversation.ts'
 import { applyEdits, changeEnvelope, type Plan, type Edit } from '../../core/edits.ts'
 import type { PrepareContext, View } from './context.ts'
@@ -13,18 +14,22 @@ import { isChained } from '../../core/count.ts'
  * provider's to report; one that we broke must not leave.
  */
 export function leavingView(context: PrepareContext, view: View, drops = dropForeignSeals(context, view)): View {
-  const { codec, conversation, target, limit } = context
-  const { model } = target
   const written = write(context, view, drops)
-  if (drops.length > 0 && written.load.bytes > limit.bytes) return leavingView(context, view, [])
-  if (written.text === context.text) return written
-  const violations = codec.check(codec.fields(readAgain(context, written.text)), { model })
-  if (violations.length === 0) return written
-  const known = new Set(codec.check(codec.fields(conversation), { model }).map(({ rule }) => rule))
-  const ours = violations.find(({ rule }) => !known.has(rule))
+  if (drops.length > 0 && written.load.bytes > context.limit.bytes) return leavingView(context, view, [])
+  const ours = written.text === context.text ? undefined : brokenByUs(context, written.text)
   if (ours === undefined) return written
   if (drops.length > 0) return leavingView(context, view, [])
-  throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations })
+  throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: [ours] })
+}
+
+/** A rule of the wire that a text breaks and the client's own bytes did not. */
+export function brokenByUs(context: PrepareContext, outgoing: string): Violation | undefined {
+  const { codec, conversation, target } = context
+  const { model } = target
+  const violations = codec.check(codec.fields(readAgain(context, outgoing)), { model })
+  if (violations.length === 0) return undefined
+  const known = new Set(codec.check(codec.fields(conversation), { model }).map(({ rule }) => rule))
+  return violations.find(({ rule }) => !known.has(rule))
 }
 
 /** One encode, whatever there is to put on; none where there is nothing. */

@@ -77,11 +77,15 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
 }
 
 /** Where the session closes, the view with the weight of the line that closes it: what has to fit is what leaves. */
-export function withClosingLine(context: PrepareContext, standing: Standing, view: View): View {
-  const final = finalStepOf(context)
-  if (final === undefined || !isUsedUp(context, standing, view)) return view
+export function withClosingLine(
+  context: PrepareContext,
+  standing: Standing,
+  view: View,
+  { instruction }: FinalStep,
+): View {
+  if (!isUsedUp(context, standing, view)) return view
   const { count } = view.load
-  const high = count.high + textTokensOf(context)(final.instruction)
+  const high = count.high + textTokensOf(context)(instruction)
   return { ...view, load: { ...view.load, count: { ...count, high } } }
 }
 

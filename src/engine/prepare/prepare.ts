@@ -12,8 +12,8 @@ import { takeIn, squeezeNew } from '../tool-results/first-send.ts'
 import type { Measured, ReadRequest, ReadyRequest, Reduced } from './context.ts'
 import { isOver } from './counting.ts'
 import { finalise } from './finish.ts'
-import { linksOf, open } from './open.ts'
-import { permit, withClosingLine, withRoomToClose } from './permit.ts'
+import { open } from './open.ts'
+import { finalStepOf, permit, withClosingLine, withRoomToClose } from './permit.ts'
 import { resolveStanding } from './standing.ts'
 import { measure, viewOf } from './view.ts'
 
@@ -23,7 +23,7 @@ export type { PreparedTurn, PrepareRequest, ReadRequest, ReadyRequest } from './
 export async function prepare(deps: EngineDeps, branch: Branch, request: ReadRequest): Promise<ReadyRequest> {
   try {
     const asked = await measured(deps, branch, request)
-    const whole = await writtenOut(request, asked)
+    const whole = isChained(request.conversation.settings) ? await writtenOut(request, asked) : undefined
     const reduced = await reduce(whole === undefined ? asked : await measured(deps, branch, whole))
     await letOthers(request)
     return await finalise(await permit(reduced), request.text)
@@ -57,7 +57,7 @@ const letOthers = ({ text }: ReadRequest): Promise<void> | undefined =>
  */
 async function writtenOut(request: ReadRequest, { context, view }: Measured): Promise<ReadRequest | undefined> {
   const { deps, branch, codec, gauge, limit } = context
-  if (request.writeOut === undefined || !isChained(context.conversation.settings)) return undefined
+  if (request.writeOut === undefined) return undefined
   // Without a count of the provider's only the history itself tells how full it is.
   const isUnmeasured = branch.log.measured === undefined
   if (!isUnmeasured && !isOver(view.load, limit)) return undefined
@@ -67,7 +67,8 @@ async function writtenOut(request: ReadRequest, { context, view }: Measured): Pr
   if (isUnmeasured && !isOver(deps.meter.measure(gauge, conversation, Buffer.byteLength(text)), limit)) return undefined
   // A hidden step would continue a request that the client never made.
   const tools = request.tools && { ...request.tools, withheld: true }
-  return { ...request, text, conversation, links: linksOf(deps, conversation), tools, writeOut: undefined }
+  const links = deps.memo.chain(conversation.items)
+  return { ...request, text, conversation, links, tools, writeOut: undefined }
 }
 
 /** Above a threshold: an epoch; where there is none, the new items alone give way. */
@@ -79,7 +80,8 @@ async function reduce(measured: Measured): Promise<Reduced> {
   let made: MadeEpoch = {}
   // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
   if (!isChained(conversation.settings)) {
-    const leaving = withClosingLine(context, standing, before)
+    const final = finalStepOf(context)
+    const leaving = final === undefined ? before : withClosingLine(context, standing, before, final)
     if (!isOutputLowered && needsEpoch(context, standing, leaving))
       made = await makeEpoch(context, standing, leaving, journal.write)
   }

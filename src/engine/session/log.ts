@@ -96,10 +96,11 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
     ]
   }
   let written: Promise<void> | undefined
-  let items: readonly Archivable[] = []
+  let forms: readonly string[] = []
   async function records(): Promise<LogRecord[]> {
-    items = await archivable(context)
     const at = deps.clock.now()
+    const items = await newItems(context, at)
+    forms = items.forms
     const audits = decided.edits.map((edit): LogRecord => ({
       v: RECORD_VERSION,
       at,
@@ -108,11 +109,11 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
       action: 'first-send',
       ...sizesOf(edit),
     }))
-    return [...newItems(context, items, at), ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
+    return [...items.records, ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
   }
   /** The next request need not look at these items again; what only the outbox has is tried again. */
   const noteArchived = (): void => {
-    if (items.every(({ key }) => branch.log.archived.has(key))) branch.archivedItems = conversation.items
+    if (forms.every((form) => branch.log.archived.has(form))) branch.archivedItems = conversation.items
   }
   async function write(sent: readonly RequestSent[]): Promise<void> {
     const all = [...(await records()), ...sent]
@@ -136,76 +137,44 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
   }
 }
 
-/** An item that the archive may not hold yet. */
-interface Archivable {
-  readonly index: number
-  readonly identity: string
-  readonly chain: string
-  readonly fragment: string
-  /** What the archive knows its bytes by. */
-  readonly key: string
-}
-
 /** Items between two turns for other requests. */
 const SLICE = 1_000
 
 /**
- * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
- * fold takes them out as well.
+ * Every item that the archive does not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes
+ * them out as well. One that comes back in other bytes is archived once more, without the text that is known. `forms`: what the archive knows
+ * the bytes of all items by that were looked at.
  */
-async function archivable({
-  deps,
-  branch,
-  codec,
-  conversation,
-  links,
-}: PrepareContext): Promise<readonly Archivable[]> {
+async function newItems(
+  { deps, branch, codec, conversation, links }: PrepareContext,
+  at: number,
+): Promise<{ readonly records: readonly ItemSeen[]; readonly forms: readonly string[] }> {
   const { items } = conversation
+  const { archived } = branch.log
   const from = sharedItems(branch.archivedItems, items)
   let next = linksBefore(links, from)
   let chain = links[next - 1]?.chain ?? ''
-  const found: Archivable[] = []
+  const records: ItemSeen[] = []
+  const forms: string[] = []
+  const fresh = new Set<string>()
   for (let index = from; index < items.length; index++) {
+    const item = items[index]!
     const link = links[next]?.index === index ? links[next++]! : undefined
-    const fragment = codec.fragment(conversation, items[index]!)
+    const fragment = codec.fragment(conversation, item)
     // By its bytes: two thoughts of equal text differ in their signatures.
     const identity = link?.identity ?? deps.hash(`outside:${fragment}`)
     chain = link?.chain ?? chain
-    found.push({ index, identity, chain, fragment, key: formKey(deps, identity, fragment) })
-    if (found.length % SLICE === 0) await nextRound()
-  }
-  return found
-}
-
-/** An item that comes back in other bytes is archived once more, without the text that is known. */
-function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
-  const { archived } = branch.log
-  const records: ItemSeen[] = []
-  const fresh = new Set<string>()
-  for (const { index, identity, chain, fragment, key } of items) {
-    if (archived.has(key) || fresh.has(key)) continue
+    const form = formKey(deps, identity, fragment)
+    if (forms.push(form) % SLICE === 0) await nextRound()
+    if (archived.has(form) || fresh.has(form)) continue
     const isFurtherForm = archived.has(identity) || fresh.has(identity)
-    fresh.add(identity).add(key)
-    const item = conversation.items[index]!
+    fresh.add(identity).add(form)
     const { kind, role, callId, toolName } = item
     const text = isFurtherForm ? '' : item.text
-    const record: ItemSeen = {
-      v: RECORD_VERSION,
-      at,
-      agent: branch.agent,
-      type: 'item-seen',
-      identity,
-      chain,
-      kind,
-      role,
-      text,
-      fragment,
-      callId,
-      toolName,
-    }
-    records.push(record)
+    const about = { v: RECORD_VERSION, at, agent: branch.agent, type: 'item-seen' } as const
+    records.push({ ...about, identity, chain, kind, role, text, fragment, callId, toolName })
   }
-  return records
+  return { records, forms }
 }
 
 const sizesOf = ({ record, original }: NewEdit) => ({

@@ -63,10 +63,9 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? undefined
       : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
-  const hidden =
-    answer &&
-    usage &&
-    sealedTokensIn(answer.items, usage, (item) => deps.meter.countItem({ model, estimated: true }, item).tokens)
+  const count = (item: Item): number => deps.meter.countItem({ model, estimated: true }, item).tokens
+  const isSealed = answer?.items.some(({ seal }) => seal !== undefined) === true
+  const hidden = usage && isSealed ? sealedTokensIn(answer.items, usage, count) : undefined
   const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   // What the provider saw and we did not: its count says nothing about our text.
@@ -120,12 +119,13 @@ function closed({ turns }: Branch, id: string): OpenTurn {
 async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: Durable): Promise<void> {
   const unwritten = (await turn.unwritten?.records()) ?? []
   if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
-  const { model, endpoint, limit, measured } = turn
-  const sent = branch.log.handedOut.get(measured.chain)
+  const { model, endpoint, limit } = turn
+  const { chain } = turn.measured
+  const sent = branch.log.handedOut.get(chain)
   // What the log says about a request that was handed out and got no answer is taken back.
   const isTakenBack = sent !== undefined && !sent.isAnswered
-  const refusal = { model, endpoint, limit: limit.tokens, refused: true } as const
-  const records = [...unwritten, ...(isTakenBack ? [sentRecord(deps, branch, measured.chain, refusal)] : [])]
+  const refusal = sentRecord(deps, branch, { chain, model, endpoint, limit: limit.tokens, refused: true })
+  const records = isTakenBack ? [...unwritten, refusal] : unwritten
   if (records.length > 0) await appendTo(deps, branch, records, { durable })
   turn.unwritten?.written()
 }
@@ -173,41 +173,17 @@ export function sentRecords(context: PrepareContext, epoch: string | undefined, 
   const { deps, branch, links, target, limit } = context
   const before = sentBefore(context, epoch)
   if (before !== undefined && before.limitTokens === limit.tokens && before.isClosing === isClosing) return []
-  return [
-    sentRecord(deps, branch, links.at(-1)?.chain ?? '', {
-      ...target,
-      epoch,
-      limit: limit.tokens,
-      closing: isClosing || undefined,
-    }),
-  ]
+  const { model, endpoint } = target
+  const chain = links.at(-1)?.chain ?? ''
+  const closing = isClosing || undefined
+  return [sentRecord(deps, branch, { chain, model, endpoint, epoch, limit: limit.tokens, closing })]
 }
 
 const sentRecord = (
   { clock }: EngineDeps,
   { agent }: Branch,
-  chain: string,
-  {
-    model,
-    endpoint,
-    epoch,
-    limit,
-    closing,
-    refused,
-  }: Pick<RequestSent, 'model' | 'endpoint' | 'epoch' | 'limit' | 'closing' | 'refused'>,
-): RequestSent => ({
-  v: RECORD_VERSION,
-  at: clock.now(),
-  agent,
-  type: 'request-sent',
-  chain,
-  model,
-  endpoint,
-  epoch,
-  limit,
-  closing,
-  refused,
-})
+  about: Omit<RequestSent, 'v' | 'at' | 'agent' | 'type'>,
+): RequestSent => ({ v: RECORD_VERSION, at: clock.now(), agent, type: 'request-sent', ...about })
 
 /**
  * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
@@ -219,8 +195,6 @@ function sealedTokensIn(
   count: (item: Item) => number,
 ): Readonly<Record<string, number>> | undefined {
   const sealed = items.filter(({ seal }) => seal !== undefined)
-  // Hardly any answer seals anything, and then nothing has to be counted.
-  if (sealed.length === 0) return undefined
   const thoughts = sealed.filter(({ kind }) => kind === 'reasoning')
   const compactions = sealed.filter(({ standsForPrefix }) => standsForPrefix === true)
   const readable = items.filter(({ kind, seal }) => seal === undefined && kind !== 'reasoning')

@@ -6,6 +6,7 @@ import { cutsOf, turnsOf } from '../../../core/turns.ts'
 import { summaryAnswerOf, type SummaryAnswer } from '../../../ports/summarizer.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { fixedCountOf, textTokensOf, tokensOf } from '../../prepare/counting.ts'
+import { brokenByUs } from '../../prepare/outgoing.ts'
 import type { SummaryAsk } from '../cascade/draft.ts'
 import { withInstructions } from './transcript.ts'
 
@@ -36,7 +37,8 @@ export function inBandRequest(context: PrepareContext, before: View, ask: Summar
     const shorter: Conversation = { ...conversation, items: [...conversation.items.slice(0, cut), instruction] }
     const asked = changeEnvelope(shorter, { maxOutputTokens, forbidTools: true })
     const body = context.codec.encode(asked).text
-    if (isSound(context, body)) return { body, headers: before.headers }
+    if (Buffer.byteLength(body) <= context.limit.bytes && brokenByUs(context, body) === undefined)
+      return { body, headers: before.headers }
   }
   return { reason: 'the prefix does not fit with the instruction and the answer' }
 }
@@ -88,13 +90,4 @@ function cutsFor(
     .filter((cut) => cut > 0 && cut >= least && cut <= pendingFrom && sums[cut]! * share <= room)
     .slice(-CUTS)
     .reverse()
-}
-
-/** By the wire's rules: what the client's own bytes broke already is not ours. */
-function isSound({ codec, text, target, limit }: PrepareContext, body: string): boolean {
-  if (Buffer.byteLength(body) > limit.bytes) return false
-  const broken = codec.check(JSON.parse(body), { model: target.model })
-  if (broken.length === 0) return true
-  const before = new Set(codec.check(JSON.parse(text), { model: target.model }).map(({ rule }) => rule))
-  return broken.every(({ rule }) => before.has(rule))
 }
