@@ -15,7 +15,6 @@ export {
   occupancyOfChained,
   percentFull,
   projectedTokens,
-  refine,
   setSchema,
   settleResponse,
   startCounters,

@@ -1,5 +1,6 @@
 import { applyEdits, changeEnvelope } from '../../core/edits.ts'
-import { refine, straddles } from '../../meter/index.ts'
+import { exactly } from '../../core/count.ts'
+import { straddles } from '../../meter/index.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import { decidingCount, highWater, isHigh } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
@@ -73,22 +74,19 @@ async function refinedView(
 ): Promise<{ readonly context: PrepareContext; readonly view: View }> {
   const { deps, target, conversation } = context
   const { sharpen, countTokens } = deps
-  let current = { context, view }
-  async function loadTokenizer(): Promise<boolean> {
-    if ((await sharpen?.(target.model)) !== true) return false
-    const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }
-    await countAhead(deps, sharp.gauge, view.conversation, 0)
-    current = { context: sharp, view: viewOf(sharp, standing) }
-    return true
+  let sharp = { context, view }
+  if (context.gauge.estimated === true && (await attempt(async () => sharpen?.(target.model))) === true) {
+    const gauge = { ...context.gauge, estimated: false }
+    await countAhead(deps, gauge, view.conversation, 0)
+    sharp = { context: { ...context, gauge }, view: viewOf({ ...context, gauge }, standing) }
   }
-  const { count } = await refine({
-    measure: () => ({ count: current.view.load.count }),
-    threshold,
-    loadTokenizer: sharpen !== undefined && context.gauge.estimated === true ? loadTokenizer : undefined,
-    askProvider: countTokens && (() => countTokens({ format: conversation.format, target, body: current.view.text })),
-  })
-  const { load, estimate } = current.view
-  if (count === load.count) return current
-  const told = { ...current.view, load: { ...load, count }, estimate: { ...estimate, count } }
-  return { context: current.context, view: told }
+  const { load, estimate, text } = sharp.view
+  if (!straddles(load, threshold)) return sharp
+  const told = await attempt(async () => countTokens?.({ format: conversation.format, target, body: text }))
+  if (told === undefined || !(told > 0)) return sharp
+  const count = exactly(told, 'provider')
+  return { ...sharp, view: { ...sharp.view, load: { ...load, count }, estimate: { ...estimate, count } } }
 }
+
+/** A sharper count is a luxury: without it the upper bound still decides safely. */
+const attempt = <T>(step: () => Promise<T>): Promise<T | undefined> => step().catch(() => undefined)

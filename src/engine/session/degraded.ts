@@ -51,19 +51,16 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
       }
     }
   /** Ends where the store goes away. */
-  const readWhileUp = (all: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> => ({
-    [Symbol.asyncIterator]() {
-      const records = all[Symbol.asyncIterator]()
-      const end = { done: true, value: undefined } as const
-      return {
-        next: or<[], IteratorResult<StoredRecord>>(
-          sessions,
-          () => records.next(),
-          () => end,
-        ),
-      }
-    },
-  })
+  async function* readWhileUp(all: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> {
+    const records = all[Symbol.asyncIterator]()
+    const end: IteratorResult<StoredRecord> = { done: true, value: undefined }
+    const next = or(
+      sessions,
+      () => records.next(),
+      () => end,
+    )
+    for (let one = await next(); one.done !== true; one = await next()) yield one.value
+  }
   return {
     isDown: () => isDown,
     begin() {

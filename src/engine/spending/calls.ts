@@ -142,22 +142,9 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
     retryable: answer.verdict === 'halt' ? answer.retryable : undefined,
   }
   if (answer.verdict === 'halt') return { verdict, view }
-  return { verdict, reservation: answer.reservation, view: closing(context, view, answer.maxOutputTokens) }
-}
-
-/** The closing turn: no tools, the instruction, and no more output than is left to pay for. */
-function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
-  const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
-  const { conversation, headers } = withNewHead(context, view, changes)
-  const { text } = context.codec.encode(conversation)
-  return {
-    ...view,
-    conversation,
-    headers,
-    text,
-    splices: undefined,
-    load: { ...view.load, bytes: Buffer.byteLength(text) },
-  }
+  // The closing turn: no tools, the instruction, and no more output than is left to pay for.
+  const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens: answer.maxOutputTokens }
+  return { verdict, reservation: answer.reservation, view: withNewHead(context, view, changes) }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
