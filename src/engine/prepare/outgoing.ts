@@ -35,7 +35,8 @@ export function brokenByUs(context: PrepareContext, outgoing: string): Violation
 /** One encode, whatever there is to put on; none where there is nothing. */
 function write(context: PrepareContext, view: View, drops: Plan): View {
   const { codec, deps } = context
-  const native = nativeManagement(context, view)
+  const isManaged = deps.policy.native !== undefined || isChained(context.conversation.settings)
+  const native = isManaged ? nativeManagement(context, view) : undefined
   const dropped = applyEdits(view.conversation, drops)
   const conversation = native === undefined ? dropped : changeEnvelope(dropped, { native })
   const encoded = conversation === view.conversation ? view.text : codec.encode(conversation).text
@@ -72,13 +73,11 @@ const ownDefect = (message: string, fields: Readonly<Record<string, unknown>>, c
  * Takes out sealed thoughts of another provider: a fallback or a model of another family would refuse them. They are in the archive, and
  * go along again when their issuer is asked. A thought whose issuer is unknown stays, as the client sent it.
  */
-function dropForeignSeals({ branch, deps, links, target, conversation }: PrepareContext, view: View): readonly Edit[] {
+function dropForeignSeals(context: PrepareContext, view: View): readonly Edit[] {
+  const { branch, links, conversation } = context
   const { handedOut, issuers } = branch.log
-  const isForeign = ({ model, endpoint }: Issuer): boolean =>
-    (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
-    (model !== target.model && deps.meter.familyOf(model) !== deps.meter.familyOf(target.model))
   // Nearly every session has one: nothing of its history has to be looked at.
-  if (!issuers.some(isForeign)) return []
+  if (!issuers.some((one) => isForeign(one, context))) return []
   const chains = new Map(links.map(({ index, chain }) => [index, chain]))
   const foreign = new Set<string>()
   let issuer: Issuer | undefined
@@ -88,13 +87,18 @@ function dropForeignSeals({ branch, deps, links, target, conversation }: Prepare
       const asked = chain === undefined ? undefined : handedOut.get(chain)
       // A provider that was asked and did not answer has sealed nothing that we know of.
       if (chain !== undefined) issuer = asked?.isAnswered === true ? asked : undefined
-    } else if (item.kind === 'reasoning' && item.sealed === true && issuer !== undefined && isForeign(issuer))
+    } else if (item.kind === 'reasoning' && item.sealed === true && issuer !== undefined && isForeign(issuer, context))
       foreign.add(item.id)
   }
   return view.conversation.items
     .filter(({ id }) => foreign.has(id))
     .map(({ id }) => ({ op: 'drop', id, reason: 'sealed by another provider' }))
 }
+
+/** Whether what one provider sealed is nothing to the other. */
+const isForeign = ({ model, endpoint }: Issuer, { deps, target }: PrepareContext): boolean =>
+  (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
+  (model !== target.model && deps.meter.familyOf(model) !== deps.meter.familyOf(target.model))
 
 /** What the provider clears at a time is at least this share of the limit: each time costs the cache behind it. */
 const CLEAR_AT_LEAST = 0.1
@@ -105,13 +109,12 @@ const CLEAR_AT_LEAST = 0.1
  * can make that one smaller. It is asked in time, from the load on at which the policy warns: a history that no longer fits gets a closing turn.
  */
 function nativeManagement(context: PrepareContext, { load }: View): NativeManagement | undefined {
-  const { deps, codec, conversation, target, limit } = context
+  const { deps, codec, target, limit } = context
   const { native, water } = deps.policy
   if (native === undefined) {
+    // The provider holds the history.
     const compacts =
-      isChained(conversation.settings) &&
-      codec.traits.compactsHistory(target.endpoint) &&
-      load.count.high >= (water.warn ?? water.high) * limit.tokens
+      codec.traits.compactsHistory(target.endpoint) && load.count.high >= (water.warn ?? water.high) * limit.tokens
     return compacts ? { compactAtTokens: Math.floor(lowWater(deps.policy, limit)) } : undefined
   }
   const { compactAt, clearToolUsesAt, keepToolUses = 3, keepThinkingTurns } = native

@@ -37,7 +37,8 @@ export async function measure(taken: TakenIn): Promise<Measured> {
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps, codec, gauge, offer, links, target, conversation: asked } = context
   const { epoch } = standing
-  const edits = standingPlan(standing, asked.items, links)
+  const stands = epoch !== undefined || standing.firstSend.size > 0
+  const edits = stands ? standingPlan(standing, asked.items, links) : []
   // Stale: thinking that is bound to a prefix that is gone.
   const { drops, stale } = deps.catalogue.resolve(target.model).info.bindsThinking
     ? releasedThinking(epoch, edits, asked.items, links, offer.unbinds)

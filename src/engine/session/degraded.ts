@@ -20,7 +20,8 @@ const QUIET_MS = 1_000
 /**
  * A store that cannot be reached must not stop an agent, nor let a body leave that is too large. Each call goes to the real store
  * until one fails; from there on memory answers: the epoch and the edits that this branch knows, and the outbox. The
- * plan is then made from the transcript alone, by code alone, and written down when the store is back.
+ * plan is then made from the transcript alone, by code alone, and written down when the store is back. Longer than other functions: an answer from
+ * memory for each method of the stores.
  */
 export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   const { clock, sessions, artifacts } = deps
