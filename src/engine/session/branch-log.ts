@@ -153,10 +153,7 @@ class Log {
       this.calls.record(callOf(tenant, session, record))
     }
     // What agents of a session have seen and decided is their own.
-    if ((record.agent ?? agent) === agent) this.#takeOwn(record)
-  }
-
-  #takeOwn(record: LogRecord): void {
+    if ((record.agent ?? agent) !== agent) return
     if (record.type === 'item-seen') {
       this.archived.add(record.identity).add(formKey(this.#deps, record.identity, record.fragment))
       if (record.chain !== '') this.sent.add(record.chain)

@@ -63,10 +63,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? undefined
       : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
-  const count = (item: Item): number => deps.meter.countItem({ model, estimated: true }, item).tokens
   const isSealed = answer?.items.some(({ seal }) => seal !== undefined) === true
-  const hidden = usage && isSealed ? sealedTokensIn(answer.items, usage, count) : undefined
-  const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
+  const hidden = usage && isSealed ? sealedTokensIn(deps, model, answer.items, usage) : undefined
+  // A vendor refuses what is too long, and whoever set the window knows it: neither is doubted.
+  const mayCut = !turn.refusesOverflow && limit.source !== 'config'
+  const { window: truncatedTo, isSuspect } = mayCut ? truncationOf(branch, turn, usage) : { isSuspect: false }
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   // What the provider saw and we did not: its count says nothing about our text.
   const isPartial =
@@ -130,16 +131,13 @@ async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durabl
   turn.unwritten?.written()
 }
 
-/**
- * The window of a server that cuts prompts, on evidence, and whether this count alone looks like one. A vendor refuses what is too long, and
- * whoever set the window knows it: neither is doubted.
- */
+/** The window of a server that cuts prompts, on evidence, and whether this count alone looks like one. */
 function truncationOf(
   { log }: Branch,
-  { count, estimated, limit, epoch, refusesOverflow }: OpenTurn,
+  { count, estimated, epoch }: OpenTurn,
   usage: Usage | undefined,
 ): { readonly window?: number; readonly isSuspect: boolean } {
-  if (!isKnownUsage(usage) || refusesOverflow || limit.source === 'config') return { isSuspect: false }
+  if (!isKnownUsage(usage)) return { isSuspect: false }
   const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
   const isSuspect = looksTruncated({ count }, usage)
   return { isSuspect, window }
@@ -190,15 +188,17 @@ const sentRecord = (
  * their ciphertexts; a compaction took what is left of the output beside what can be read.
  */
 function sealedTokensIn(
+  { meter }: EngineDeps,
+  model: string,
   items: readonly Item[],
   usage: Usage,
-  count: (item: Item) => number,
 ): Readonly<Record<string, number>> | undefined {
   const sealed = items.filter(({ seal }) => seal !== undefined)
   const thoughts = sealed.filter(({ kind }) => kind === 'reasoning')
   const compactions = sealed.filter(({ standsForPrefix }) => standsForPrefix === true)
   const readable = items.filter(({ kind, seal }) => seal === undefined && kind !== 'reasoning')
-  const rest = usage.output - usage.reasoning - readable.reduce((sum, item) => sum + count(item), 0)
+  const shown = readable.reduce((sum, item) => sum + meter.countItem({ model, estimated: true }, item).tokens, 0)
+  const rest = usage.output - usage.reasoning - shown
   const shares = [...sharesOf(thoughts, usage.reasoning), ...sharesOf(compactions, rest)]
   return shares.length === 0 ? undefined : Object.fromEntries(shares)
 }
