@@ -68,6 +68,8 @@ export interface SummaryRule {
   readonly via?: 'in-band' | 'out-of-band'
   /** Calls of a model per reduction: one, and those that repair an answer. @default `passes` */
   readonly calls?: number
+  /** From this share of the limit on a summary is written in the background, out of band. @default never */
+  readonly backgroundFrom?: number
 }
 
 /** Numbers of a preset's own estimate. */

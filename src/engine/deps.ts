@@ -11,6 +11,7 @@ import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SessionStore } from '../ports/session-store.ts'
 import type { Summarizer } from '../ports/summarizer.ts'
+import type { BackgroundWork } from './session/background-work.ts'
 import type { TenantCalibrations } from './learning/calibrations.ts'
 import type { BudgetBook } from './spending/budget-book.ts'
 import type { Hooks } from './hooks.ts'
@@ -66,6 +67,8 @@ export interface EngineDeps {
   readonly summarizer?: Summarizer
   /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */
   readonly outboxes?: Set<() => Promise<boolean>>
+  /** Where work goes on that no request waits for; without it there is none. */
+  readonly background?: BackgroundWork
 }
 
 /** What the engine asks of the meter; `Meter` of `src/meter` with the limits of the catalogue beside it. */

@@ -22,7 +22,8 @@ export interface ToolResultInfo extends HookPlace {
 
 export interface BeforeEpochInfo extends HookPlace {
   readonly model: string
-  readonly cause: 'overflow' | 'high-water' | 'requested'
+  /** `background`: a summary is about to be written for an epoch to come. */
+  readonly cause: 'overflow' | 'high-water' | 'requested' | 'background'
   readonly load: number
   readonly limit: number
   readonly bytes: number

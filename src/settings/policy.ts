@@ -150,6 +150,7 @@ export const OVERRIDE = group('Numbers of the policy to change', {
       ['in-band', 'out-of-band'],
     ),
     calls: count('Most model calls per compaction', 0, 20),
+    backgroundFrom: share('Share of the limit from which a summary is written in the background'),
   }),
   steps,
 })

@@ -307,7 +307,7 @@ describe('a summarizer in the file', () => {
   })
 
   it('has its way and its calls in the policy', () => {
-    const { config } = check('override: { summaries: { via: in-band } }')
-    expect(policyOf(config, 'main', {}).summaries).toEqual({ via: 'in-band', calls: 2 })
+    const { config } = check('override: { summaries: { via: in-band, backgroundFrom: 80% } }')
+    expect(policyOf(config, 'main', {}).summaries).toEqual({ via: 'in-band', calls: 2, backgroundFrom: 0.8 })
   })
 })

@@ -1,29 +1,38 @@
 import { describe, expect, it } from 'vitest'
-import { testEngine } from '../support/engine.ts'
+import { backgroundWork } from '../../src/engine/session/background-work.ts'
 import { createSession } from '../../src/engine/session/session.ts'
+import { testEngine } from '../support/engine.ts'
 import { runLoop } from './support/loop.ts'
-import { fakeSummarizer, SUMMARISING } from './support/summarizer.ts'
-
-const TIME_MS = 50
+import { fakeSummarizer, SOUND, sound, SUMMARISING } from './support/summarizer.ts'
 
 describe('F2: a summary that takes long', () => {
-  it('holds one request up by the time of the policy at most, and code writes the record', async () => {
-    const waited: number[] = []
-    const fake = fakeSummarizer(({ signal }) => {
-      const startedAt = performance.now()
-      return new Promise((_, reject) => {
-        signal.addEventListener('abort', () => {
-          waited.push(performance.now() - startedAt)
-          reject(signal.reason as Error)
-        })
-      })
+  it('is written while requests go on, and stands in the first one after it is done', async () => {
+    let finish = (): void => undefined
+    const written = new Promise<void>((resolve) => (finish = resolve))
+    const fake = fakeSummarizer(async () => {
+      await written
+      return sound()
     })
-    const engine = testEngine({ policy: { ...SUMMARISING, timeMs: TIME_MS } })
-    const agent = createSession(async () => ({ ...engine.deps, summarizer: fake }), { id: 'test' })
-    const turn = await runLoop(agent, { to: 60 })
-    expect(waited).toHaveLength(1)
-    expect(waited[0]).toBeGreaterThanOrEqual(TIME_MS - 1)
-    expect(turn.epoch).toBeDefined()
-    expect(turn.load.count.high).toBeLessThanOrEqual(turn.limit.tokens)
+    const work = backgroundWork()
+    const running: Promise<void>[] = []
+    const background: typeof work = {
+      ...work,
+      run(task) {
+        const started = work.run(task)
+        if (started !== undefined) running.push(started.over)
+        return started
+      },
+    }
+    const engine = testEngine({ policy: { ...SUMMARISING, summaries: { backgroundFrom: 0.6 } } })
+    const agent = createSession(async () => ({ ...engine.deps, summarizer: fake, background }), { id: 'test' })
+    // Nobody waits: forty requests leave as they came although the summary is not there yet.
+    await runLoop(agent, { to: 40, onTurn: (turn) => expect(turn.report.untouched).toBe(true) })
+    expect(fake.requests).toHaveLength(1)
+    finish()
+    await Promise.all(running)
+    const turn = await runLoop(agent, { from: 41, to: 41 })
+    expect(turn.text).toContain(SOUND)
+    expect(turn.report.newEpoch?.forced).toBe(false)
+    await work.close()
   })
 })

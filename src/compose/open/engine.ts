@@ -10,6 +10,7 @@ import { tenantCalibrations } from '../../engine/learning/calibrations.ts'
 import { plimsoll as plimsollPolicy } from '../../engine/presets/plimsoll.ts'
 import { readerProvenance } from '../../engine/readers/reader.ts'
 import { redactingDeps, redactingSummarizer } from '../../engine/redaction/borders.ts'
+import { backgroundWork } from '../../engine/session/background-work.ts'
 import { presenter, presentText } from '../../engine/tool-results/present.ts'
 import { providerOfFormat } from '../../formats/endpoints.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
@@ -34,7 +35,7 @@ export interface OpenEngine {
   artifacts(): Promise<ArtifactStore>
   /** The model that reads artifacts. */
   extraction(): Promise<Summarizer | undefined>
-  /** Writes what sessions still hold; the error when something cannot be written. */
+  /** Ends what goes on in the background and writes what sessions still hold; the error when something cannot be written. */
   flush(): Promise<PlimsollError | undefined>
   saveLearned(): Promise<void>
   close(): Promise<void>
@@ -56,6 +57,7 @@ export function openEngine(
         providerOf: providerOfFormat,
       }),
     )
+  const background = backgroundWork()
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
@@ -70,6 +72,7 @@ export function openEngine(
       ...openMeter(options, foundation, catalogue, tokenizers),
       countTokens: options.countTokens,
       summarizer: models.summarizer,
+      background,
       hooks: options.hooks,
       cacheMarks: options.cacheMarks,
       codecs,
@@ -104,7 +107,10 @@ export function openEngine(
       const { extraction } = models
       return extraction === undefined || redact === undefined ? extraction : redactingSummarizer(extraction, redact)
     }),
-    flush: () => flushAll(outboxes),
+    async flush() {
+      await background.close()
+      return flushAll(outboxes)
+    },
     saveLearned: () => calibrations.flush(),
     async close() {
       await aside.close()

@@ -29,17 +29,17 @@ const ASKED_SHARE = 0.5
 const FREE_SHARE = 0.2
 
 /** Why a request is reduced, and what is wanted of it. */
-interface Cause {
+export interface Cause {
   /** It does not fit. */
   readonly forced: boolean
   /** The view as it was. */
   readonly before: View
   /** A person asked for it, and perhaps said what the summary should hold. */
-  readonly requested: CompactRequest | undefined
-  /** Identities that stay in view like pins, this time. */
-  readonly preserve: ReadonlySet<string>
+  readonly requested?: CompactRequest
   /** Whether an epoch that nothing forces is worth its price. */
-  readonly gate: PriceGate | undefined
+  readonly gate?: PriceGate
+  /** Links that were there when it was planned; what came since stays behind it. @default all of the request */
+  readonly count?: number
   /** What the log needs about the request anyway, written with the epoch. */
   readonly log: () => Promise<void>
 }
@@ -70,7 +70,8 @@ export async function makeEpoch(
   const preserve = await askBeforeEpoch(context, before, why)
   if (preserve === undefined) return {}
   const gate = forced || requested !== undefined ? undefined : priceGate(context, before)
-  const epoch = await declareEpoch(context, standing, { forced, before, requested, preserve, gate, log })
+  const cause = { forced, before, requested, gate, log }
+  const epoch = await declareEpoch(context, standing, cause, preserve)
   branch.log.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
     // Nothing came of what the log asks for: no other process tries it again.
@@ -78,23 +79,42 @@ export async function makeEpoch(
     if (requested?.isLogged === true) await appendTo(deps, branch, [{ ...asked, refusal: epoch.nothing }])
     return { smallest: epoch.view }
   }
+  return takeEffect(context, standing, cause, epoch, why)
+}
+
+/** An epoch that was recorded stands for the request, and is told of. */
+export async function takeEffect(
+  context: PrepareContext,
+  standing: Standing,
+  { before, gate }: Cause,
+  epoch: Epoch,
+  why: BeforeEpochInfo['cause'],
+): Promise<MadeEpoch> {
   await nextRound()
   const view = viewUnder(context, standing, epoch)
-  branch.log.stand(epoch)
+  context.branch.log.stand(epoch)
   await announceEpoch(context, { before, after: view, epoch }, why, gate?.quote())
   return { declared: { epoch, view } }
 }
 
 /** Plans a reduction and makes it an epoch; without one, why there is nothing to gain. */
-async function declareEpoch(context: PrepareContext, standing: Standing, cause: Cause): Promise<Epoch | NoEpoch> {
+async function declareEpoch(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  preserve: ReadonlySet<string>,
+): Promise<Epoch | NoEpoch> {
   const { passes = PASSES } = context.deps.policy
-  const { requested, forced, before, preserve } = cause
+  const { background } = context.branch
+  const { requested, forced, before } = cause
   const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
   if (requested !== undefined && !forced && since === 0 && requested.instructions === undefined)
     return { nothing: 'nothing is new since the last compaction' }
   const draft = roomy(context, standing, aimed(draftOf(context, standing, preserve), cause))
   await countItems(draft, yieldNow())
-  const write = summaryWriter(context, before, isOverheadHigh(context))
+  // A request that has to fit now does not wait for a summary that another one has started.
+  const write = summaryWriter(context, before, background.isWriting || isOverheadHigh(context))
+  background.drop()
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)
     const deeper = { ...draft, lowTokens: draft.lowTokens * aim }
@@ -118,7 +138,7 @@ async function tryPass(
   draft: Draft,
   { write, pass, isLast }: Pass,
 ): Promise<Epoch | NoEpoch | undefined> {
-  const { deps, branch, limit } = context
+  const { deps, limit } = context
   await nextRound()
   const plan = await planEpoch(draft, deps.policy)
   if (plan.edits.length === 0) {
@@ -126,12 +146,26 @@ async function tryPass(
     if (cause.forced && !isLast) return undefined
     return { nothing: 'everything left must be kept, or is too small to be worth removing' }
   }
-  const viewOfPlan = (candidate: Proposal): View =>
-    viewUnder(context, standing, epochOf(context, standing, cause, candidate))
+  const viewOf = (candidate: Proposal): View => viewOfPlan(context, standing, cause, candidate)
   // Weighed before a summarizer is asked: its call costs money too.
-  if (pass === 1 && cause.gate?.accepts(viewOfPlan(plan)) === false)
-    return { nothing: 'it would cost more than it saves' }
-  const proposal = await write(plan, (candidate) => !isOver(viewOfPlan(candidate).load, limit))
+  if (pass === 1 && cause.gate?.accepts(viewOf(plan)) === false) return { nothing: 'it would cost more than it saves' }
+  const proposal = await write(plan, (candidate) => !isOver(viewOf(candidate).load, limit))
+  return recordPlan(context, standing, cause, proposal, isLast)
+}
+
+/** The view if this plan were an epoch. */
+export const viewOfPlan = (context: PrepareContext, standing: Standing, cause: Cause, plan: Proposal): View =>
+  viewUnder(context, standing, epochOf(context, standing, cause, plan))
+
+/** Makes a plan an epoch if the request fits under it and gets smaller; undefined where a deeper one is worth trying. */
+export async function recordPlan(
+  context: PrepareContext,
+  standing: Standing,
+  cause: Cause,
+  proposal: Proposal,
+  isLast: boolean,
+): Promise<Epoch | NoEpoch | undefined> {
+  const { deps, branch, limit } = context
   const planned = epochOf(context, standing, cause, proposal)
   await nextRound()
   // The plan adds up upper bounds of items; what counts is the view as the meter sees it, before anything is recorded.
@@ -189,7 +223,8 @@ const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): V
 
 /** The epoch that these edits make of the history. */
 function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { edits }: Proposal): Epoch {
-  const { deps, branch, links: history } = context
+  const { deps, branch } = context
+  const history = context.links.slice(0, cause.count)
   const links = history.slice(0, Math.max(1, coverage(edits)))
   const { chain: cover } = links.at(-1)!
   const { chain } = history.at(-1)!
@@ -234,7 +269,7 @@ export const placeOf = ({ branch: { tenant, session, agent } }: Pick<PrepareCont
 })
 
 /** What a `beforeEpoch` hook wants to keep, as far as the promises allow; undefined: the epoch waits. */
-async function askBeforeEpoch(
+export async function askBeforeEpoch(
   context: PrepareContext,
   { load }: View,
   cause: BeforeEpochInfo['cause'],
@@ -250,7 +285,7 @@ async function askBeforeEpoch(
   const { count: total, bytes } = load
   const info = { ...placeOf(context), model: target.model, cause, load: total.high, limit: limit.tokens, bytes, items }
   const answer = await callHook(deps.hooks, 'beforeEpoch', info, emit)
-  if (answer?.defer === true && cause === 'high-water') return undefined
+  if (answer?.defer === true && (cause === 'high-water' || cause === 'background')) return undefined
   // Wishes in their order, while they fit into their share.
   const sizes = new Map(items.map(({ identity, tokens }) => [identity, tokens]))
   const wanted = new Set(answer?.preserve)

@@ -15,6 +15,7 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   if (sentBefore(context, epoch?.id) !== undefined) return false
   if (epoch !== undefined && epochsInARow(context, epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
+  if (branch.background.isWriting) return false
   // A preset's window of messages is full, and a tenth of it has come in since the last epoch.
   const { messages } = designOf(policy)
   const since = links.length - (epoch === undefined ? 0 : declaredCount(epoch))

@@ -8,13 +8,14 @@ import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 import { leavingView } from './outgoing.ts'
+import { startSummary } from '../epoch/background-summary.ts'
 import { placeOf } from '../epoch/declare-epoch.ts'
 import { callHook, type Hooks } from '../hooks.ts'
 import { sentRecords } from '../session/record.ts'
 
 /** Writes what leaves and checks it; what was decided is durable before it is handed out. `source` is the text that the caller gave. */
 export async function finalise(permitted: Permitted, source: string): Promise<ReadyRequest> {
-  const { context, standing, edits, epoch, journal, isClosing, permission } = permitted
+  const { context, standing, view, edits, epoch, journal, isClosing, permission } = permitted
   const { deps, isReadAlong, isObserved } = context
   try {
     const leaving: Permission = { ...permission, view: leavingView(context, permission.view) }
@@ -27,6 +28,7 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
       await journal.writeWith(isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : [])
     }
     if (deps.hooks !== undefined) await tellHooks(context, deps.hooks, edits, leaving)
+    if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
     return finish({ ...permitted, permission: leaving }, unwritten, source)
   } catch (error) {
     // What never leaves is never billed.

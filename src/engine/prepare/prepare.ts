@@ -3,6 +3,7 @@ import { DOES_NOT_FIT, isPlimsollError } from '../../core/errors.ts'
 import type { Limit, Load } from '../../core/target.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
+import { takeSummary } from '../epoch/background-summary.ts'
 import { makeEpoch, type MadeEpoch } from '../epoch/declare-epoch.ts'
 import { needsEpoch } from '../epoch/needs-epoch.ts'
 import type { Branch } from '../session/branch.ts'
@@ -71,7 +72,7 @@ async function writtenOut(request: ReadRequest, { context, view }: Measured): Pr
   return { ...request, text, conversation, links, tools, writeOut: undefined }
 }
 
-/** Above a threshold: an epoch; where there is none, the new items alone give way. */
+/** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
 async function reduce(measured: Measured): Promise<Reduced> {
   const { context, standing, view: before, edits, moved, found, isOutputLowered } = measured
   const { deps, branch, conversation, limit } = context
@@ -80,10 +81,12 @@ async function reduce(measured: Measured): Promise<Reduced> {
   let made: MadeEpoch = {}
   // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
   if (!isChained(conversation.settings)) {
-    const final = finalStepOf(context)
-    const leaving = final === undefined ? before : withClosingLine(context, standing, before, final)
-    if (!isOutputLowered && needsEpoch(context, standing, leaving))
-      made = await makeEpoch(context, standing, leaving, journal.write)
+    made = await takeSummary(context, standing, before, journal.write)
+    if (made.declared === undefined && !isOutputLowered) {
+      const final = finalStepOf(context)
+      const leaving = final === undefined ? before : withClosingLine(context, standing, before, final)
+      if (needsEpoch(context, standing, leaving)) made = await makeEpoch(context, standing, leaving, journal.write)
+    }
   }
   const { declared, smallest } = made
   const reduced = { ...measured, before, epoch: undefined, smallest, journal }

@@ -10,6 +10,8 @@ import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Count } from '../../core/count.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
+import type { Proposal } from '../epoch/cascade/draft.ts'
+import type { RunningWork } from './background-work.ts'
 import type { Handle } from '../../core/handles.ts'
 import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
 
@@ -36,6 +38,8 @@ export interface Branch extends BranchOwner {
   archivedItems: readonly Item[]
   /** What could not be written while the store was away. */
   readonly outbox: Readonly<Outbox>
+  /** A summary that is written while requests go on. */
+  readonly background: Readonly<BackgroundSummary>
 }
 
 interface BranchOwner {
@@ -44,6 +48,8 @@ interface BranchOwner {
   readonly agent: string
   /** Who pays, when that is not the tenant: the name of an API key, never the key. */
   readonly key?: string
+  /** Runs work in its order among the session's calls. */
+  readonly inOrder: <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
 }
 
 export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
@@ -57,6 +63,7 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
     toolUse: NOTHING_USED,
     archivedItems: [],
     outbox: new Outbox(),
+    background: new BackgroundSummary(),
   }
 }
 
@@ -256,5 +263,49 @@ class Outbox {
     this.epochs = []
     this.artifacts = new Map()
     return { records, epochs, artifacts }
+  }
+}
+
+/** What a summary stands for: a history by its chain hash and length, and the epoch that stood. */
+interface SummarisedHistory {
+  readonly chain: string
+  readonly count: number
+  readonly standing: string | undefined
+}
+
+/** Room for one summary that is being written, or waits for a request that it serves. Memory only: what counts is the epoch's record. */
+class BackgroundSummary {
+  /** Undefined when there is no summary. */
+  history: SummarisedHistory | undefined
+  /** The plan with a model's words in it; undefined while they are written. */
+  proposal: Proposal | undefined
+  /** The load at which the last one was started. */
+  startedAt = 0
+  #work: RunningWork | undefined
+
+  /** An epoch that nothing forces waits for it. */
+  get isWriting(): boolean {
+    return this.history !== undefined && this.proposal === undefined
+  }
+
+  start(history: SummarisedHistory, load: number, work: RunningWork): void {
+    this.history = history
+    this.startedAt = load
+    this.#work = work
+  }
+
+  /** The work on it is over; without a proposal it came to nothing. */
+  finish(history: SummarisedHistory, proposal: Proposal | undefined): void {
+    // It was dropped meanwhile.
+    if (this.history !== history) return
+    if (proposal === undefined) this.drop()
+    this.proposal = proposal
+  }
+
+  /** Ends the work, if it still goes on. */
+  drop(): void {
+    this.#work?.abort()
+    this.history = undefined
+    this.proposal = undefined
   }
 }

@@ -109,7 +109,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   /** Made once for the engine's parts, which change with the settings. */
   let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
   const branchOf = (engine: EngineDeps): Branch => {
-    const owner = { tenant, session: id, agent, key: key === undefined ? undefined : engine.keyName?.(key) }
+    const payer = key === undefined ? undefined : engine.keyName?.(key)
+    const owner = { tenant, session: id, agent, key: payer, inOrder: runAnyway }
     return (known ??= newBranch(owner, engine))
   }
   /** One writer per branch, on a branch that knows its log, other processes' records included. */

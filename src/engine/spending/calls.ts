@@ -78,7 +78,7 @@ export async function payForCall(
   { name, model = name }: Pick<Summarizer, 'name' | 'model'>,
   plan: CallPlan,
 ): Promise<SideCall | undefined> {
-  const { deps, branch } = context
+  const { deps, branch, inBackground } = context
   const facts = deps.meter.factsOf(model)
   const answer = await deps.budgets?.reserve({
     ...payerOf(deps, branch),
@@ -97,7 +97,8 @@ export async function payForCall(
         const call = callRecord(deps, branch, { model, purpose: 'summary', usage: given.usage, durationMs })
         await settleCall(deps, reservation, call)
         tellCall(deps, branch, call)
-        await appendTo(deps, branch, [call])
+        if (inBackground === undefined) await appendTo(deps, branch, [call])
+        else inBackground.records.push(call)
         return given
       } catch (error) {
         // Settled already when only the log failed; then this changes nothing. What ran out of time may have been billed.

@@ -83,7 +83,7 @@ async function paid(
  * then serves. `before`: the view that the provider's cache knows.
  */
 export function summaryWriter(context: PrepareContext, before: View, isModelFree: boolean): SummaryWriter {
-  const { deps, branch, emit } = context
+  const { deps, branch, inBackground, emit } = context
   const { passes = CALLS, timeMs = TIME_MS, summaries = {} } = deps.policy
   const count = textTokensOf(context)
   const hasModel = !isModelFree && (deps.summarizer !== undefined || mayGoInBand(context))
@@ -92,7 +92,7 @@ export function summaryWriter(context: PrepareContext, before: View, isModelFree
   let deadline: AbortSignal | undefined
 
   async function write(ask: SummaryAsk, take: (text: string) => boolean): Promise<void> {
-    deadline ??= deadlineAfter(timeMs)
+    deadline ??= deadlineAfter(timeMs, inBackground?.signal)
     const ways = waysFor(context, before, ask).filter(({ name }) => !down.has(name))
     let repaired: SummaryAsk | undefined
     while (ways.length > 0 && callsLeft > 0 && !deadline.aborted) {
@@ -138,7 +138,7 @@ export function summaryWriter(context: PrepareContext, before: View, isModelFree
       // What would not fit without a word of it is not worth a call.
       if (callsLeft <= 0 || !fits(withText(written, ask.text, ''))) continue
       // Stored before a model is asked, so that what code wrote can be read even if the model's words take its place.
-      await storeTexts(deps, branch, [{ text: ask.text }])
+      if (inBackground === undefined) await storeTexts(deps, branch, [{ text: ask.text }])
       await write(ask, (text) => {
         const candidate = withText(written, ask.text, text)
         if (!fits(candidate)) return false
