@@ -74,8 +74,6 @@ export interface IncrementalCodec {
 export interface MarkOptions {
   /** Index of the message that an epoch inserted. */
   readonly summaryMessage?: number
-  /** Messages at the end that the next request will not have. @default 0 */
-  readonly suffixMessages?: number
 }
 
 export interface RuleOptions {

@@ -66,10 +66,8 @@ export interface SummaryRule {
    * possible, the second serves. @default 'out-of-band'
    */
   readonly via?: 'in-band' | 'out-of-band'
-  /** Calls of a model per reduction, the parts of a long history included. @default `passes` */
+  /** Calls of a model per reduction: one, and those that repair an answer. @default `passes` */
   readonly calls?: number
-  /** A history that does not fit into 80 % of the summarizer's window is read in parts; else its oldest lines are left out. @default true */
-  readonly parts?: boolean
   /** From this share of the limit on a summary is written in the background, out of band. @default never */
   readonly backgroundFrom?: number
 }

@@ -61,8 +61,6 @@ export interface EngineDeps {
   readonly hooks?: Hooks
   /** Takes secrets out of what is summarised, previewed or stored. See `redaction/borders.ts`. */
   readonly redact?: (text: string) => string
-  /** Requests end with a line that says how full the window is. @default false */
-  readonly contextNotice?: boolean
   /** Cache marks are set where the client set none. @default false */
   readonly cacheMarks?: boolean
   /** Writes summaries; without it code writes them. */

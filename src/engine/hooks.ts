@@ -1,5 +1,6 @@
 import type { EventBody } from '../core/events.ts'
 import type { Verdict } from '../core/target.ts'
+import { deadlineAfter, withDeadline } from '../util/deadline.ts'
 
 /** Where in the work a hook is called. */
 export interface HookPlace {
@@ -84,20 +85,15 @@ export async function callHook<K extends HookName>(
   if (hooks === undefined || hook === undefined) return undefined
   const { timeoutMs = TIMEOUT_MS } = hooks
   const warn = (message: string): void => emit({ type: 'warning', topic: 'hooks', message: `${name} ${message}` })
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, 'late')
-  })
+  const deadline = deadlineAfter(timeoutMs)
   try {
     // The copy keeps a hook from changing what the engine goes on with.
-    const work: unknown = (hook as (given: unknown) => unknown).call(hooks, structuredClone(info))
-    const answer = await Promise.race([work, late])
-    if (typeof answer === 'object' && answer !== null) return answer as HookResult<K>
-    if (answer === 'late') warn(`took longer than ${timeoutMs} ms and was left behind`)
+    const work = (hook as (given: unknown) => unknown).call(hooks, structuredClone(info))
+    const answer = await withDeadline(Promise.resolve(work), deadline)
+    return typeof answer === 'object' && answer !== null ? (answer as HookResult<K>) : undefined
   } catch (error) {
-    warn(`failed: ${error instanceof Error ? error.message : String(error)}`)
-  } finally {
-    clearTimeout(timer)
+    const failure = `failed: ${error instanceof Error ? error.message : String(error)}`
+    warn(deadline.aborted ? `took longer than ${timeoutMs} ms and was left behind` : failure)
+    return undefined
   }
-  return undefined
 }

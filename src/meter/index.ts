@@ -9,7 +9,6 @@ export {
   type Occupancy,
   occupancyByDifference,
   occupancyOfChained,
-  refine,
   straddles,
 } from './occupancy.ts'
 export { limitOf, MOST_OF_WINDOW } from './limit.ts'

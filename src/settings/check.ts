@@ -186,6 +186,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   'override.water.cacheRelax': 'Set CYBER_PROMPT_CACHE_RELAX, for the preset cyber-autoagent.',
   'override.steps.squeeze.tokens': 'Use override.steps.squeeze-budget.tokens, for the preset autosre.',
   'override.steps.squeeze.minimum': 'Use override.steps.squeeze-budget.minimum, for the preset autosre.',
+  'override.summaries.parts': 'Remove it: of a history that is too long for the summarizer the newest part is read.',
   'override.steps.native': 'Use override.native with the same keys.',
   'override.steps.strip-reasoning': `${NO_PRESET}: remove it. A compaction takes reasoning out with the steps that it belongs to.`,
   'override.steps.collapse-duplicates': `${NO_PRESET}: remove it. A record shows a repeated line once.`,

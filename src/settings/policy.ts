@@ -150,7 +150,6 @@ export const OVERRIDE = group('Numbers of the policy to change', {
       ['in-band', 'out-of-band'],
     ),
     calls: count('Most model calls per compaction', 0, 20),
-    parts: on('Read a history that is too long for one call in parts'),
     backgroundFrom: share('Share of the limit from which a summary is written in the background'),
   }),
   steps,

@@ -311,8 +311,6 @@ export const LIBRARY = {
       timeoutMs: number('', 'ms', { whole: false }),
     }),
   ),
-  /** Ends each request with a line that tells the model how full its window is; the cached prefix stays as it is. @default false */
-  contextNotice: inCode(on()),
   /**
    * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
    * that came in. @default false

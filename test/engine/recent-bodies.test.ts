@@ -36,23 +36,6 @@ describe('recent bodies', () => {
     expect(second.items).toHaveLength(10)
   })
 
-  it('gives instructions and tools again as the same objects for as long as they stay the same', () => {
-    const bodies = createRecentBodies()
-    const body = (count: number, description: string): string =>
-      JSON.stringify({
-        model: 'm',
-        messages: [{ role: 'system', content: 'Be brief.' }, ...Array.from({ length: count }, (_, n) => say(n))],
-        tools: [{ type: 'function', function: { name: 'bash', description } }],
-      })
-    const [first, second, changed] = [body(4, 'Runs.'), body(6, 'Runs.'), body(8, 'Runs a command.')].map((text) =>
-      bodies.decode('me', chat, text),
-    )
-    expect(second!.tools).toBe(first!.tools)
-    expect(second!.head).toBe(first!.head)
-    expect(changed!.tools).toEqual(chat.decode(body(8, 'Runs a command.')).tools)
-    expect(changed!.head).toBe(first!.head)
-  })
-
   it('keeps conversations apart that only share their beginning, however they take turns', () => {
     const bodies = createRecentBodies()
     const bodyIn = (name: string, count: number): string =>

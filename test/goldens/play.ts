@@ -43,7 +43,7 @@ const SETTINGS: Readonly<Record<Preset, PlimsollOptions>> = {
   'cyber-autoagent': {},
   contextguard: {},
   'adk-code': { cacheMarks: true },
-  'ai-agent': { contextNotice: true },
+  'ai-agent': {},
 }
 const WITH_MODEL: readonly Preset[] = ['contextguard', 'adk-code']
 

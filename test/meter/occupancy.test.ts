@@ -9,7 +9,6 @@ import {
   looksTruncated,
   type Measurement,
   occupancy,
-  refine,
   straddles,
 } from '../../src/meter/index.ts'
 
@@ -124,61 +123,15 @@ describe('occupancy', () => {
   })
 })
 
-describe('refine', () => {
-  const wide: Measurement = {
-    count: { tokens: 100, low: 90, high: 110, source: 'estimate' },
-    raw: { tokens: 100, low: 90, high: 110, source: 'estimate' },
-    bytes: 0,
-    byClass: {},
-    parts: { head: 0, tools: 0, items: 100, framing: 0 },
-  }
-  const sharp: Measurement = { ...wide, count: { tokens: 104, low: 104, high: 104, source: 'exact' } }
-
-  it('asks nobody when the interval decides', async () => {
-    let asked = 0
-    const result = await refine({
-      measure: () => wide,
-      threshold: 120,
-      loadTokenizer: async () => ++asked > 0,
-      askProvider: async () => ++asked,
-    })
-    expect(result).toBe(wide)
-    expect(asked).toBe(0)
-    expect(straddles(wide, 120)).toBe(false)
-  })
-
-  it('loads the exact tokenizer first and stops there when that decides', async () => {
-    let loaded = false
-    const result = await refine({
-      measure: () => (loaded ? sharp : wide),
-      threshold: 100,
-      loadTokenizer: async () => {
-        loaded = true
-        return true
-      },
-      askProvider: async () => {
-        throw new Error('must not be asked')
-      },
-    })
-    expect(result).toBe(sharp)
-  })
-
-  it('asks the provider when nothing else decides', async () => {
-    const result = await refine({
-      measure: () => wide,
-      threshold: 100,
-      loadTokenizer: async () => false,
-      askProvider: async () => 97,
-    })
-    expect(result.count).toEqual({ tokens: 97, low: 97, high: 97, source: 'provider' })
-  })
-
-  it('keeps what it has when the provider fails', async () => {
-    const result = await refine({
-      measure: () => wide,
-      threshold: 100,
-      askProvider: () => Promise.reject(new Error('down')),
-    })
-    expect(result).toBe(wide)
+describe('straddles', () => {
+  it('is true where the interval does not say on which side of a threshold a load is', () => {
+    const count = { tokens: 100, low: 90, high: 110, source: 'estimate' } as const
+    expect([80, 90, 100, 110, 120].map((threshold) => straddles({ count }, threshold))).toEqual([
+      false,
+      true,
+      true,
+      false,
+      false,
+    ])
   })
 })

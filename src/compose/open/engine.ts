@@ -74,7 +74,6 @@ export function openEngine(
       summarizer: models.summarizer,
       background,
       hooks: options.hooks,
-      contextNotice: options.contextNotice,
       cacheMarks: options.cacheMarks,
       codecs,
       calibrations,

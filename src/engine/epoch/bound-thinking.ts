@@ -14,19 +14,18 @@ export interface Release {
 }
 
 /**
- * Instructions and tools stand before everything, so a change of them for one request unbinds every thought in it: the provider is
- * asked to leave those out.
+ * The view with other instructions or tools, written. These stand before everything, so a change of them for one request unbinds every thought in
+ * it: the provider is asked to leave those out.
  */
-export function withNewHead(
-  { deps, target, codec }: Pick<PrepareContext, 'deps' | 'target' | 'codec'>,
-  view: View,
-  changes: EnvelopeChanges,
-): Pick<View, 'conversation' | 'headers'> {
+export function withNewHead({ deps, target, codec }: PrepareContext, view: View, changes: EnvelopeChanges): View {
   const isBound =
     deps.catalogue.resolve(target.model).info.bindsThinking &&
     view.conversation.items.some(({ kind }) => kind === 'reasoning')
   const conversation = changeEnvelope(view.conversation, isBound ? { ...changes, dropStaleThinking: true } : changes)
-  return { conversation, headers: isBound ? { ...view.headers, ...codec.traits.staleThinkingHeaders } : view.headers }
+  const headers = isBound ? { ...view.headers, ...codec.traits.staleThinkingHeaders } : view.headers
+  const { text } = codec.encode(conversation)
+  const load = { ...view.load, bytes: Buffer.byteLength(text) }
+  return { ...view, conversation, headers, text, splices: undefined, load }
 }
 
 const NONE: Release = { drops: [], stale: false }

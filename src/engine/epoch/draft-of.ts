@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import { newestUserIndex, openStepStart, turnsOf, type Turns } from '../../core/turns.ts'
 import type { PresentOptions } from '../deps.ts'
 import type { PrepareContext, Standing } from '../prepare/context.ts'
-import { fixedCountOf, likelyCounts, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import { fixedCountOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { keptTokens, linkPlaces, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
@@ -13,7 +13,7 @@ import type { Pause } from '../../util/yield-now.ts'
 
 /** The request as plans see it, with the numbers to reach. `preserve`: identities that stay in view like pins, this time. */
 export function draftOf(context: PrepareContext, standing: Standing, preserve: ReadonlySet<string> = new Set()): Draft {
-  const { deps, branch, conversation, links, limit } = context
+  const { deps, branch, conversation, links, limit, gauge } = context
   const estimate = deps.meter.design?.estimate
   // First-send edits stay: the draft sees those items as the model did.
   const items = conversation.items.map((item, index) => {
@@ -25,8 +25,12 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   })
   const origins = originsOf(context, standing)
   const fixed = fixedCountOf(context)
-  const likely =
-    deps.policy.water.lowBy === 'tokens' ? { ...once(likelyCounts(context)), fixedTokens: fixed.tokens } : undefined
+  // Likely tokens, without any margin.
+  const likelyCounts: Counts = {
+    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens,
+    countText: (text) => deps.meter.countText(gauge, text).tokens,
+  }
+  const likely = deps.policy.water.lowBy === 'tokens' ? { ...once(likelyCounts), fixedTokens: fixed.tokens } : undefined
   const turns = turnsOf(items)
   const { keep, pinned, openFrom } = protectedItems(items, links, turns, new Set([...branch.log.pins, ...preserve]))
   const bound = {
@@ -63,8 +67,10 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   }
 }
 
+type Counts = Pick<Draft, 'tokensOf' | 'countText'>
+
 /** A plan asks for the size of every item and of every short text many times over. */
-function once({ tokensOf, countText }: Pick<Draft, 'tokensOf' | 'countText'>): Pick<Draft, 'tokensOf' | 'countText'> {
+function once({ tokensOf, countText }: Counts): Counts {
   const known = new Map<Item | string, number>()
   const count = <T extends Item | string>(of: T, size: (of: T) => number): number => {
     const tokens = known.get(of) ?? size(of)

@@ -1,8 +1,7 @@
-import { isWriting } from '../session/branch.ts'
 import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
-import { fixedTokensOf, isOver } from '../prepare/counting.ts'
+import { fixedCountOf, isOver } from '../prepare/counting.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
 import { highWater, isHigh } from './thresholds.ts'
@@ -12,11 +11,11 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   const { deps, branch, links, limit } = context
   const { policy } = deps
   const { epoch } = standing
-  if (branch.wish.request !== undefined) return true
+  if (branch.log.wish !== undefined) return true
   if (sentBefore(context, epoch?.id) !== undefined) return false
   if (epoch !== undefined && epochsInARow(context, epoch) >= MOST_IN_A_ROW) return false
   if (isOver(load, limit)) return true
-  if (isWriting(branch.background)) return false
+  if (branch.background.isWriting) return false
   // A preset's window of messages is full, and a tenth of it has come in since the last epoch.
   const { messages } = designOf(policy)
   const since = links.length - (epoch === undefined ? 0 : declaredCount(epoch))
@@ -63,7 +62,7 @@ export function epochsInARow({ conversation, links }: PrepareContext, standing: 
  */
 export function isOverheadHigh(context: PrepareContext): boolean {
   const { deps, limit, emit } = context
-  const fixed = Math.ceil(fixedTokensOf(context))
+  const fixed = Math.ceil(fixedCountOf(context).high)
   const line = Math.floor(highWater(deps.policy, limit))
   if (fixed < line) return false
   const message = `Instructions and tools take ${fixed} tokens and reduction starts at ${line}: no model is asked for a summary.`

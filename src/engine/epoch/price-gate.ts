@@ -34,8 +34,15 @@ export function quoteEpoch(input: QuoteInput, price: PriceModel): EpochPrice {
   }
 }
 
+export interface PriceGate {
+  /** False, with an event, when the epoch would cost more than it saves. */
+  accepts(planned: View): boolean
+  /** The numbers of the last plan. */
+  quote(): EpochPrice | undefined
+}
+
 /** Undefined where the policy has no gate or the price is not known: then high water alone decides. */
-export function priceGate(context: PrepareContext, before: View) {
+export function priceGate(context: PrepareContext, before: View): PriceGate | undefined {
   const { deps, branch, target, conversation, emit } = context
   const { price } = deps.catalogue.resolve(target.model).info
   if (deps.policy.priceGate !== true || price === undefined) return undefined
@@ -44,8 +51,7 @@ export function priceGate(context: PrepareContext, before: View) {
   const elapsedSeconds = measured === undefined ? 0 : Math.max(0, deps.clock.now() - measured.at) / 1000
   let quote: EpochPrice | undefined
   return {
-    /** False, with an event, when the epoch would cost more than it saves. */
-    accepts(planned: View): boolean {
+    accepts(planned) {
       quote = quoteEpoch(
         {
           before: before.load.count.tokens,
@@ -60,8 +66,7 @@ export function priceGate(context: PrepareContext, before: View) {
       if (!pays) emit({ type: 'epoch-deferred', ...quote })
       return pays
     },
-    /** The numbers of the last plan. */
-    quote: (): EpochPrice | undefined => quote,
+    quote: () => quote,
   }
 }
 

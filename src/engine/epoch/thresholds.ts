@@ -1,8 +1,6 @@
-import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
 import type { Policy } from '../../core/policy.ts'
 import type { Limit, Load } from '../../core/target.ts'
-import type { WireTraits } from '../../core/wire-traits.ts'
 import { designOf } from '../presets/design.ts'
 
 /** The load at which reduction starts, in tokens: the share `water.high` of the limit, or what the preset says. */
@@ -46,19 +44,6 @@ export function isHigh(policy: Policy, limit: Limit, { count }: Load, cacheIsWar
   const load = count[decidingCount(policy)]
   const line = highWater(policy, limit, cacheIsWarm)
   return designOf(policy).startsAtHighWater === true ? load >= line : load > line
-}
-
-/** The settings with the reserve that the policy holds back in place of the request's own. `wire`: undefined while no request is there. */
-export function reserved(
-  policy: Policy,
-  wire: Pick<WireTraits, 'windowHoldsAnswer'> | undefined,
-  settings: RequestSettings,
-  window: number,
-): RequestSettings {
-  const { reserve = 'request' } = policy
-  if (reserve === 'request' || reserve === 'quarter') return settings
-  const asked = wire?.windowHoldsAnswer === true ? (settings.maxOutputTokens ?? 0) : 0
-  return { ...settings, maxOutputTokens: reserve === 'wire' ? asked : Math.max(asked, Math.floor(window * reserve)) }
 }
 
 /** Items by the wire message they stand in, in order; each item that we inserted is a message of its own. */

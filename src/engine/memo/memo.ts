@@ -2,8 +2,9 @@ import { chainOf, type KnownLinks, type Link } from '../../core/chain.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { ClientProfile, Hash } from '../../core/identity.ts'
-import type { Item, ToolDeclaration } from '../../core/item.ts'
+import type { Item } from '../../core/item.ts'
 import { commonPrefix } from '../../core/values.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 
 /**
  * Memory of work: what a prefix decoded to, its chain, and what it counted.
@@ -17,8 +18,6 @@ export interface Memo {
   readonly bodies: RecentBodies
   /** The content chain of a history. */
   readonly chain: (items: readonly Item[]) => readonly Link[]
-  /** How many items two histories share from the start, as the very same objects. */
-  readonly shared: (a: readonly Item[], b: readonly Item[]) => number
 }
 
 /**
@@ -41,11 +40,11 @@ export function createMemo({ hash, profile, bodyBytes }: MemoOptions): Memo {
   return {
     bodies: createRecentBodies({ bytes: bodyBytes }),
     chain: (items) => chainOf(items, hash, profile, known),
-    shared: sharedItems,
   }
 }
 
-function sharedItems(a: readonly Item[], b: readonly Item[]): number {
+/** How many items two histories share from the start, as the very same objects. */
+export function sharedItems(a: readonly Item[], b: readonly Item[]): number {
   const most = Math.min(a.length, b.length)
   let at = 0
   while (at < most && a[at] === b[at]) at++
@@ -56,7 +55,6 @@ function sharedItems(a: readonly Item[], b: readonly Item[]): number {
 export const noMemo = ({ hash, profile }: MemoOptions): Memo => ({
   bodies: { decode: (_owner, codec, text) => codec.decode(text) },
   chain: (items) => chainOf(items, hash, profile),
-  shared: () => 0,
 })
 
 interface RecentBodiesOptions {
@@ -71,70 +69,38 @@ interface Body {
   readonly conversation: Conversation
 }
 
-export function createRecentBodies(options: RecentBodiesOptions = {}): RecentBodies {
-  const { perOwner = 256, bytes = 100_000_000 } = options
-  /** The owner that was not heard for longest stands first, and so does its oldest body. */
-  const owners = new Map<string, Body[]>()
-  let held = 0
-
-  const forget = (bodies: Body[], at: number): void => {
-    const [gone] = bodies.splice(at, 1)
-    if (gone === undefined) return
-    held -= weightOf(gone.text, gone.conversation.items.length)
-  }
-
+export function createRecentBodies({ perOwner = 256, bytes = 100_000_000 }: RecentBodiesOptions = {}): RecentBodies {
+  /** The oldest body of each owner stands first. */
+  const owners = new BoundedMap<string, readonly Body[]>(bytes)
   return {
     decode(owner, codec, text) {
       const { incremental } = codec
       if (incremental === undefined) return codec.decode(text)
       const key = `${codec.format} ${owner}`
-      const bodies = owners.get(key) ?? []
-      const before = nearest(bodies, text)?.conversation
-      const read = incremental.decode(text, before)
-      const conversation = before === undefined ? read : withSameHead(read, before)
-      // The body that this one grew from will hardly come again. Sharing a system prompt is not enough: that would push out another conversation's.
-      if (before !== undefined && sharedItems(before.items, conversation.items) >= Math.max(2, before.items.length - 2))
-        forget(
-          bodies,
-          bodies.findIndex((body) => body.conversation === before),
-        )
-      bodies.push({ text, conversation })
-      held += weightOf(text, conversation.items.length)
-      if (bodies.length > perOwner) forget(bodies, 0)
-      owners.delete(key)
-      owners.set(key, bodies)
-      for (const [name, others] of owners) {
-        while (held > bytes && others.length > 0) forget(others, 0)
-        if (others.length > 0) break
-        owners.delete(name)
+      const known = owners.get(key) ?? []
+      const before = nearest(known, text)
+      const conversation = incremental.decode(text, before?.conversation)
+      const outgrown = before !== undefined && hasGrownFrom(before.conversation, conversation) ? before : undefined
+      const bodies = [...known.filter((body) => body !== outgrown), { text, conversation }].slice(-perOwner)
+      let weight = bodies.reduce((sum, body) => sum + weightOf(body.text, body.conversation.items.length), 0)
+      while (weight > bytes && bodies.length > 1) {
+        const oldest = bodies.shift()!
+        weight -= weightOf(oldest.text, oldest.conversation.items.length)
       }
+      owners.set(key, bodies, weight)
       return conversation
     },
   }
 }
 
-/** Instructions and tools come again with every request; what was worked out for them is found again by the objects. */
-function withSameHead(now: Conversation, before: Conversation): Conversation {
-  return {
-    ...now,
-    head: isSame(now.head, before.head, isSameInstruction) ? before.head : now.head,
-    tools: isSame(now.tools, before.tools, isSameTool) ? before.tools : now.tools,
-  }
+/**
+ * A body that another one grew from will hardly come again. Sharing a system prompt is not enough: that would push out another conversation's. An
+ * item is the same object only where everything before it is the same.
+ */
+function hasGrownFrom({ items: before }: Conversation, { items: now }: Conversation): boolean {
+  const at = Math.max(2, before.length - 2) - 1
+  return at < now.length && now[at] === before[at]
 }
-
-const isSame = <T>(now: readonly T[], before: readonly T[], isAlike: (a: T, b: T) => boolean): boolean =>
-  now.length === before.length && now.every((one, i) => isAlike(one, before[i]!))
-
-const isSameInstruction = (a: Item, b: Item): boolean =>
-  a.text === b.text &&
-  a.id === b.id &&
-  a.kind === b.kind &&
-  a.role === b.role &&
-  a.media === undefined &&
-  b.media === undefined
-
-/** All that is known of a declaration was read from its text. */
-const isSameTool = (a: ToolDeclaration, b: ToolDeclaration): boolean => a.text === b.text && a.name === b.name
 
 /** An item, its place in the text, its links and its count. */
 const ITEM_BYTES = 2_500

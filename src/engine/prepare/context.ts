@@ -10,7 +10,7 @@ import type { EngineDeps, Presented } from '../deps.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch, Standing, Unwritten } from '../session/branch.ts'
-import type { Epoch, FirstSendEdit, RequestSent } from '../../core/records.ts'
+import type { Epoch, FirstSendEdit, LogRecord, RequestSent } from '../../core/records.ts'
 export type { Standing }
 
 /**
@@ -64,6 +64,8 @@ export interface PrepareContext extends ReadRequest {
   readonly offer: OpenOffer
   /** Asks the model at hand, for a summary in band. */
   readonly send: SendToModel | undefined
+  /** A model is asked while requests go on: `signal` ends it, and what it cost waits in `records` for its turn in the log. */
+  readonly inBackground?: { readonly signal: AbortSignal; readonly records: LogRecord[] }
   readonly emit: (body: EventBody) => void
 }
 

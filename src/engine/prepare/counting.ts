@@ -21,57 +21,58 @@ import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { ModelRule, Policy } from '../../core/policy.ts'
-import { reserved } from '../epoch/thresholds.ts'
 import { changeEnvelope } from '../../core/edits.ts'
 import { isPlimsollError } from '../../core/errors.ts'
 
 /** The last measured call on the same model. */
-function lastHere({ branch, target }: Weighing): Measured | undefined {
+interface Past {
+  readonly last?: Measured
+  /** Where a whole request has a difference to it: counts of two kinds, and a request that brought only what was new, have none. */
+  readonly whole?: Measured
+}
+
+function pastOf({ branch, target, gauge }: Weighing): Past {
   const { measured: last } = branch.log
-  return last?.model === target.model && last.endpoint === target.endpoint ? last : undefined
+  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint) return {}
+  const isAlike = last.chained !== true && (last.exact === true) === (gauge.estimated !== true)
+  return { last, whole: isAlike ? last : undefined }
 }
 
-/** The same where a whole request has a difference to it: counts of two kinds, and a request that brought only what was new, have none. */
-function lastOn(context: Weighing): Measured | undefined {
-  const last = lastHere(context)
-  return last?.chained !== true && (last?.exact === true) === (context.gauge.estimated !== true) ? last : undefined
-}
-
-/** The last measured call, if this transcript continues from it under the same epoch and on the same model. */
-function anchorFor(context: PrepareContext, epoch: string | undefined): Anchor | undefined {
-  const last = lastHere(context)
-  // Looked for from the end: it is the last request's.
-  return last?.epoch === epoch && context.links.findLast(({ chain }) => chain === last?.chain) ? last : undefined
-}
+/** The last measured call, if this transcript continues from it under the same epoch. Looked for from the end: it is the last request's. */
+const anchorIn = ({ last }: Past, { links }: PrepareContext, epoch: string | undefined): Anchor | undefined =>
+  last?.epoch === epoch && links.findLast(({ chain }) => chain === last?.chain) ? last : undefined
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
 function occupancyFrom(
-  context: PrepareContext,
+  { deps, gauge }: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,
-  anchor: Anchor | undefined,
+  { last, whole }: Past,
+  anchor?: Anchor,
   epoch?: string,
 ): Occupancy {
-  const { deps, gauge } = context
   const { head, tools } = measurement.parts
+  const base = isChained(conversation.settings) ? last : anchor
+  const isComparable = base === undefined || (base.exact === true) === (gauge.estimated !== true)
   // Where instructions and tools were counted in another way then, their numbers do not tell whether they changed.
-  const comparable = (last: Anchor | undefined): Anchor | undefined =>
-    last === undefined || (last.exact === true) === (gauge.estimated !== true)
-      ? last
-      : { ...last, standing: head + tools }
+  const comparable = isComparable ? base : { ...base, standing: head + tools }
   if (isChained(conversation.settings))
-    return occupancyOfChained(deps.meter, gauge, conversation, measurement, comparable(lastHere(context)))
-  const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable(anchor), epoch)
-  if (grown.measured !== undefined) return grown
-  return occupancyByDifference(deps.meter, gauge, conversation, measurement, lastOn(context))
+    return occupancyOfChained(deps.meter, gauge, conversation, measurement, comparable)
+  const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable, epoch)
+  return grown.measured === undefined
+    ? occupancyByDifference(deps.meter, gauge, conversation, measurement, whole)
+    : grown
 }
 
-export const occupancyOf = (
+export function occupancyOf(
   context: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,
   epoch: string | undefined,
-): Occupancy => occupancyFrom(context, conversation, measurement, anchorFor(context, epoch), epoch)
+): Occupancy {
+  const past = pastOf(context)
+  return occupancyFrom(context, conversation, measurement, past, anchorIn(past, context, epoch), epoch)
+}
 
 /** What is known of a view's load, and the same with the margin of an unknown model: a guess may cost a reduction, not the request. */
 export function loadsOf(
@@ -82,15 +83,13 @@ export function loadsOf(
 ): Pick<View, 'estimate' | 'load'> {
   const { deps, target, gauge } = context
   const { design } = deps.meter
-  const anchor = anchorFor(context, epoch)
-  const counted = occupancyFrom(context, conversation, measurement, anchor, epoch)
-  const input = { target, gauge, conversation, measurement, occupancy: counted, last: lastOn(context), anchor }
+  const past = pastOf(context)
+  const anchor = anchorIn(past, context, epoch)
+  const counted = occupancyFrom(context, conversation, measurement, past, anchor, epoch)
+  const input = { target, gauge, conversation, measurement, occupancy: counted, last: past.whole, anchor }
   const load = design?.load(input) ?? counted
   return { estimate: design?.certain(input) ?? load, load: loadWithMargin(load, conversation, marginFor(context)) }
 }
-
-/** Upper bound of the tokens outside the history: instructions, tools, framing. */
-export const fixedTokensOf = (context: PrepareContext): number => fixedCountOf(context).high
 
 /** Tokens outside the history, likely and at most. */
 export function fixedCountOf(context: PrepareContext): Count {
@@ -98,10 +97,11 @@ export function fixedCountOf(context: PrepareContext): Count {
   const bare = { ...declared(conversation, context.offer.withEpoch), items: [] }
   const measurement = deps.meter.measure(gauge, bare, 0)
   const { count } = measurement
-  const factor = deps.meter.design?.factor(lastOn(context))
+  const past = pastOf(context)
+  const factor = deps.meter.design?.factor(past.whole)
   const load =
     factor === undefined
-      ? occupancyFrom(context, bare, measurement, undefined)
+      ? occupancyFrom(context, bare, measurement, past)
       : { ...measurement, count: { ...count, high: count.high * factor } }
   return loadWithMargin(load, bare, marginFor(context)).count
 }
@@ -109,7 +109,7 @@ export function fixedCountOf(context: PrepareContext): Count {
 /** Upper bound of an item's tokens on the request's model. A picture has no text to be careful about. */
 export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const factor = deps.meter.design?.factor(pastOf(context).whole) ?? 1
   const margin = marginFor(context)
   return (item) => {
     const high = deps.meter.countItem(gauge, item).high * factor
@@ -121,20 +121,9 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
 /** The same of a text. */
 export const textTokensOf = (context: Weighing): ((text: string) => number) => {
   const { deps, gauge } = context
-  const factor = deps.meter.design?.factor(lastOn(context)) ?? 1
+  const factor = deps.meter.design?.factor(pastOf(context).whole) ?? 1
   const margin = marginFor(context)
   return (text) => worst(deps.meter.countText(gauge, text).high * factor, Buffer.byteLength(text), margin.text)
-}
-
-/** Likely tokens of an item and of a text, without any margin. */
-export function likelyCounts({ deps, gauge }: PrepareContext): {
-  readonly tokensOf: (item: Item) => number
-  readonly countText: (text: string) => number
-} {
-  return {
-    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens,
-    countText: (text) => deps.meter.countText(gauge, text).tokens,
-  }
 }
 
 /** Four bytes to a token is what designs without a tokenizer assume; the fitted estimate is lower on repetitive text. */
@@ -189,12 +178,12 @@ const worst = (high: number, bytes: number, margin: number): number =>
   margin === 1 ? high : Math.max(high, bytes / BYTES_PER_TOKEN) * margin
 
 /** Characters that are counted in a few milliseconds, and what a further item costs beside its text. */
-const SLICE_CHARACTERS = 256 * 1024
+export const SLICE_CHARACTERS = 256 * 1024
 const ITEM_CHARACTERS = 128
 
 /**
  * Counts what is new and large about a request before anything asks for its load, a part at a time, so that other requests get their turn: the
- * meter remembers each part and the question is answered at once. Most requests are shorter than one part.
+ * meter remembers each part and the question is answered at once.
  */
 export async function countAhead(
   { meter }: Pick<EngineDeps, 'meter'>,
@@ -254,7 +243,13 @@ export function limitFor(
   if (reserve === 'quarter') {
     const quarter = (): number => Math.floor(bare().window / 4)
     asked = { ...settings, maxOutputTokens: settings.maxOutputTokens ?? target.maxOutputTokens ?? quarter() }
-  } else if (reserve !== 'request') asked = reserved(policy, codecs.get(format)?.traits, settings, bare().window)
+  } else if (reserve !== 'request') {
+    // What the policy holds back stands in the place of the request's own reserve.
+    const { maxOutputTokens = 0 } = settings
+    const own = codecs.get(format)?.traits.windowHoldsAnswer === true ? maxOutputTokens : 0
+    const held = reserve === 'wire' ? own : Math.max(own, Math.floor(bare().window * reserve))
+    asked = { ...settings, maxOutputTokens: held }
+  }
   const limit = meter.limitOf(target, asked, buffer)
   return stop === undefined ? limit : { ...limit, tokens: Math.min(limit.tokens, Math.floor(limit.window * stop)) }
 }

@@ -1,16 +1,15 @@
 import { sharedLinks } from '../../core/chain.ts'
-import type { Conversation } from '../../core/conversation.ts'
 import type { Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/count.ts'
 import type { OpenTurn, Unwritten } from '../session/branch.ts'
-import type { Permission, PrepareContext, Permitted, View, NewEdit, ReadyRequest } from './context.ts'
+import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } from './context.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 import { leavingView } from './outgoing.ts'
 import { startSummary } from '../epoch/background-summary.ts'
-import { placeOf } from '../epoch/announce-epoch.ts'
+import { placeOf } from '../epoch/declare-epoch.ts'
 import { callHook, type Hooks } from '../hooks.ts'
 import { sentRecords } from '../session/record.ts'
 
@@ -29,7 +28,7 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
       await journal.writeWith(isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : [])
     }
     if (deps.hooks !== undefined) await tellHooks(context, deps.hooks, edits, leaving)
-    if (epoch === undefined && !isClosing && deps.summarizer !== undefined) await startSummary(context, standing, view)
+    if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
     return finish({ ...permitted, permission: leaving }, unwritten, source)
   } catch (error) {
     // What never leaves is never billed.
@@ -62,38 +61,24 @@ async function tellHooks(
   await callHook(hooks, 'onVerdict', { ...placeOf(context), verdict }, emit)
 }
 
-/** Remembers the request on its branch, opens its turn, and says what was done. `permission` has the view as it leaves. */
+/** Opens the turn of the request and says what was done. `permission` has the view as it leaves. */
 function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: string): ReadyRequest {
-  const { context, before, edits, epoch, standing, moved, permission } = permitted
-  const { deps, branch, codec, conversation, links, target, gauge, limit, emit } = context
+  const { context, before, edits, epoch, standing, permission } = permitted
+  const { deps, branch, codec, conversation, target, gauge, limit, emit } = context
   const { policy } = deps
   const { verdict, view } = permission
-  const { load, plan } = view
+  const { load, plan, measurement } = view
   const { tokens, low, high } = load.count
   // What has to stay is looked at where it was: a long task raises what a compaction can aim at.
   const aim = epoch === undefined ? undefined : draftOf(context, standing).lowTokens
-  const thresholds = thresholdsOf(context, view, aim)
+  const thresholds = {
+    high: Math.round(highWater(policy, limit, branch.log.cacheIsWarm)),
+    low: Math.round(aim ?? lowWater(policy, limit, measurement.parts.head + measurement.parts.tools)),
+  }
   // There is nothing to record about what is never sent.
   const isStopped = verdict.kind === 'halt' && context.isObserved !== true
   const turn = branch.turns.open(turnOf(permitted, thresholds, unwritten), branch.log.turns, !isStopped)
-  if (epoch === undefined) tellBrokenPrefix(context)
-  branch.requests.prepared(
-    {
-      items: conversation.items,
-      links,
-      model: target.model,
-      load,
-      limit,
-      asked: askedOf(conversation),
-      readers: context.readers,
-    },
-    context.known.links,
-    standing,
-    // An epoch of this request is found by the next one, like any other.
-    epoch === undefined && moved === undefined ? branch.log.decisions : undefined,
-    epoch !== undefined,
-  )
-  branch.toolUse = toolUseOf(context, standing)
+  remember(permitted)
   const { lowBy = 'high', warn } = policy.water
   const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
@@ -113,6 +98,11 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
     tight,
   })
   if (isStopped) tellRefused(deps, branch, { by: 'plimsoll', model: target.model, turn, code: 'budget-exceeded' })
+  const shortened = edits.map(({ index, record: { handle }, original }) => ({
+    itemId: conversation.items[index]!.id,
+    handle,
+    originalBytes: Buffer.byteLength(original),
+  }))
   return {
     id: turn,
     chosen: context.chosen,
@@ -134,35 +124,41 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
       loadBefore: before.load.count.high,
       loadAfter: high,
       newEpoch: epoch && { id: epoch.id, forced: epoch.forced, covered: epoch.count },
-      shortened: edits.map(({ index, record: { handle }, original }) => ({
-        itemId: conversation.items[index]!.id,
-        handle,
-        originalBytes: Buffer.byteLength(original),
-      })),
+      shortened,
       tight,
       thresholds,
     },
   }
 }
 
-/** As the policy has them for this request, rounded as they are told. */
-const thresholdsOf = (
-  { deps: { policy }, branch, limit }: PrepareContext,
-  { measurement }: View,
-  aim?: number,
-): Thresholds => ({
-  high: Math.round(highWater(policy, limit, branch.log.cacheIsWarm)),
-  low: Math.round(aim ?? lowWater(policy, limit, measurement.parts.head + measurement.parts.tools)),
-})
-
-/** The client changed what it had sent. Another line of the same session, and the way back to one, is none of that. */
-function tellBrokenPrefix({ branch: { requests }, links, emit }: PrepareContext): void {
+/** What the next request is compared with. */
+function remember({ context, epoch, standing, moved, permission }: Permitted): void {
+  const { branch, conversation, links, target, limit, readers, known, emit } = context
+  const { requests, log } = branch
   const { last } = requests
-  const shared = last === undefined ? 0 : sharedLinks(last.links, links)
-  if (last === undefined || shared === 0 || shared === last.links.length) return
-  const changed = links[shared]
-  if (changed !== undefined && !requests.has(changed.chain))
-    emit({ type: 'prefix-broken', by: 'client', atItem: changed.index })
+  if (epoch === undefined && last !== undefined) {
+    // The client changed what it had sent. Another line of the same session, and the way back to one, is none of that.
+    const shared = sharedLinks(last.links, links)
+    const changed = shared === 0 || shared === last.links.length ? undefined : links[shared]
+    if (changed !== undefined && !requests.has(changed.chain))
+      emit({ type: 'prefix-broken', by: 'client', atItem: changed.index })
+  }
+  const { format, settings, changes, items } = conversation
+  // Without the history: the last request is remembered as long as its session.
+  const asked = {
+    format,
+    settings: { ...settings, maxOutputTokens: changes?.maxOutputTokens ?? settings.maxOutputTokens },
+  }
+  const { load } = permission.view
+  requests.prepared(
+    { items, links, model: target.model, load, limit, asked, readers },
+    known.links,
+    standing,
+    // An epoch of this request is found by the next one, like any other.
+    epoch === undefined && moved === undefined ? log.decisions : undefined,
+    epoch !== undefined,
+  )
+  branch.toolUse = toolUseOf(context, standing)
 }
 
 /** What recording the answer needs to know of its request. */
@@ -202,9 +198,3 @@ function turnOf(
     unwritten,
   }
 }
-
-/** Without the history: the last request is remembered as long as its session. */
-const askedOf = ({ format, settings, changes }: Conversation): Pick<Conversation, 'format' | 'settings'> => ({
-  format,
-  settings: { ...settings, maxOutputTokens: changes?.maxOutputTokens ?? settings.maxOutputTokens },
-})

@@ -1,5 +1,4 @@
-import { sharedLinks, type Link } from '../../core/chain.ts'
-import type { Conversation } from '../../core/conversation.ts'
+import { sharedLinks } from '../../core/chain.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
 import { modelName } from '../../core/model-name.ts'
@@ -8,7 +7,7 @@ import { codecFor, type EngineDeps } from '../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
 import type { Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead, isOver, openLimit } from './counting.ts'
+import { countAhead, isOver, openLimit, SLICE_CHARACTERS } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -22,13 +21,9 @@ export function readRequest(
   const codec = codecFor(deps, format)
   const text = typeof body === 'string' ? body : textOf(body)
   const conversation = deps.memo.bodies.decode(tenant, codec, text)
-  const links = linksOf(deps, conversation)
+  const links = deps.memo.chain(conversation.items)
   return { codec, text, conversation, links, targets, expectedCalls, tools, sendTo: () => send }
 }
-
-/** The content chain of a conversation. */
-export const linksOf = ({ memo }: Pick<EngineDeps, 'memo'>, conversation: Conversation): readonly Link[] =>
-  memo.chain(conversation.items)
 
 /**
  * Asks every target in order: the first on which the request fits as it stands gets it, and those before it are skipped. Where it fits on none,
@@ -88,7 +83,8 @@ async function openAt(
   const { tenant, session, agent } = branch
   const gauge = { model, endpoint, owner: tenant, estimated: !isSharp, hidden: sealedTokens, calibration }
   const known = { items: (links[shared - 1]?.index ?? -1) + 1, links: shared }
-  await countAhead(deps, gauge, conversation, known.items)
+  // Most requests are shorter than one part.
+  if (text.length > SLICE_CHARACTERS) await countAhead(deps, gauge, conversation, known.items)
   const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
   const offer = openOffer(deps, gauge, conversation, room, request.tools)
   const context = {

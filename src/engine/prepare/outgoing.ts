@@ -1,57 +1,46 @@
+import type { Violation } from '../../core/codec.ts'
 import type { Conversation, NativeManagement } from '../../core/conversation.ts'
 import { applyEdits, changeEnvelope, type Plan, type Edit } from '../../core/edits.ts'
 import type { PrepareContext, View } from './context.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import type { Issuer } from '../session/branch-log.ts'
-import { highWater, lowWater } from '../epoch/thresholds.ts'
-import { turnsUntil } from '../session/branch.ts'
-import { textTokensOf } from './counting.ts'
+import { lowWater } from '../epoch/thresholds.ts'
 import { isChained } from '../../core/count.ts'
-
-/** What is put on for one request, and gives way where the rules of the wire do not take it. */
-interface Extras {
-  readonly drops: Plan
-  readonly notice?: Notice
-}
-
-const NONE: Extras = { drops: [] }
 
 /**
  * The view as it leaves: what is for this one request is put on, written together, and what was written is read again and checked. Where the wire
- * wants a thought that another provider sealed, that provider has to say what it makes of it; and a notice is not worth a broken rule. A rule
- * that the client's own bytes already broke is the provider's to report; one that we broke must not leave.
+ * wants a thought that another provider sealed, that provider has to say what it makes of it. A rule that the client's own bytes already broke is the
+ * provider's to report; one that we broke must not leave.
  */
-export function leavingView(context: PrepareContext, view: View): View {
+export function leavingView(context: PrepareContext, view: View, drops = dropForeignSeals(context, view)): View {
+  const written = write(context, view, drops)
+  if (drops.length > 0 && written.load.bytes > context.limit.bytes) return leavingView(context, view, [])
+  const ours = written.text === context.text ? undefined : brokenByUs(context, written.text)
+  if (ours === undefined) return written
+  if (drops.length > 0) return leavingView(context, view, [])
+  throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations: [ours] })
+}
+
+/** A rule of the wire that a text breaks and the client's own bytes did not. */
+export function brokenByUs(context: PrepareContext, outgoing: string): Violation | undefined {
   const { codec, conversation, target } = context
   const { model } = target
-  const drops = dropForeignSeals(context, view)
-  const notice = contextNotice(context, view)
-  for (const extras of [{ drops, notice }, { drops }, { drops: [], notice }, NONE]) {
-    const written = write(context, view, extras)
-    if (extras !== NONE && written.load.bytes > context.limit.bytes) continue
-    if (written.text === context.text) return written
-    const violations = codec.check(codec.fields(readAgain(context, written.text)), { model })
-    if (violations.length === 0) return written
-    const known = new Set(codec.check(codec.fields(conversation), { model }).map(({ rule }) => rule))
-    const ours = violations.find(({ rule }) => !known.has(rule))
-    if (ours === undefined) return written
-    if (extras === NONE)
-      throw ownDefect(`The reduced request breaks ${ours.rule} at ${ours.path}: ${ours.message}`, { violations })
-  }
-  throw new Error('unreachable: nothing to put on is always the last of the options')
+  const violations = codec.check(codec.fields(readAgain(context, outgoing)), { model })
+  if (violations.length === 0) return undefined
+  const known = new Set(codec.check(codec.fields(conversation), { model }).map(({ rule }) => rule))
+  return violations.find(({ rule }) => !known.has(rule))
 }
 
 /** One encode, whatever there is to put on; none where there is nothing. */
-function write(context: PrepareContext, view: View, { drops, notice }: Extras): View {
-  const { codec } = context
-  const native = nativeManagement(context, view)
+function write(context: PrepareContext, view: View, drops: Plan): View {
+  const { codec, deps } = context
+  const isManaged = deps.policy.native !== undefined || isChained(context.conversation.settings)
+  const native = isManaged ? nativeManagement(context, view) : undefined
   const dropped = applyEdits(view.conversation, drops)
-  // What stays behind is without the notice: nothing is archived, measured or continued from one.
   const conversation = native === undefined ? dropped : changeEnvelope(dropped, { native })
-  const noticed = notice === undefined ? conversation : applyEdits(conversation, [notice.edit])
-  const encoded = noticed === view.conversation ? view.text : codec.encode(noticed).text
-  const text = withCacheMarks(context, conversation, encoded, notice === undefined ? 0 : 1)
+  const encoded = conversation === view.conversation ? view.text : codec.encode(conversation).text
+  const text = deps.cacheMarks === true ? withCacheMarks(context, conversation, encoded) : encoded
   const headers = { ...view.headers }
   if (native !== undefined) {
     // Also where the client manages its context itself: the header is for what the body says, of either of us. Lists of one header become one list.
@@ -60,12 +49,7 @@ function write(context: PrepareContext, view: View, { drops, notice }: Extras): 
       headers[name] = headers[name] === undefined ? value : `${headers[name]},${value}`
   }
   if (text === view.text) return { ...view, headers }
-  const { count } = view.load
-  const tokens = notice?.tokens ?? 0
-  const load = {
-    count: { ...count, tokens: count.tokens + tokens, high: count.high + tokens },
-    bytes: Buffer.byteLength(text),
-  }
+  const load = { ...view.load, bytes: Buffer.byteLength(text) }
   return { ...view, conversation, text, splices: undefined, headers, load }
 }
 
@@ -89,13 +73,11 @@ const ownDefect = (message: string, fields: Readonly<Record<string, unknown>>, c
  * Takes out sealed thoughts of another provider: a fallback or a model of another family would refuse them. They are in the archive, and
  * go along again when their issuer is asked. A thought whose issuer is unknown stays, as the client sent it.
  */
-function dropForeignSeals({ branch, deps, links, target, conversation }: PrepareContext, view: View): readonly Edit[] {
+function dropForeignSeals(context: PrepareContext, view: View): readonly Edit[] {
+  const { branch, links, conversation } = context
   const { handedOut, issuers } = branch.log
-  const isForeign = ({ model, endpoint }: Issuer): boolean =>
-    (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
-    (model !== target.model && deps.meter.familyOf(model) !== deps.meter.familyOf(target.model))
   // Nearly every session has one: nothing of its history has to be looked at.
-  if (!issuers.some(isForeign)) return []
+  if (!issuers.some((one) => isForeign(one, context))) return []
   const chains = new Map(links.map(({ index, chain }) => [index, chain]))
   const foreign = new Set<string>()
   let issuer: Issuer | undefined
@@ -105,7 +87,7 @@ function dropForeignSeals({ branch, deps, links, target, conversation }: Prepare
       const asked = chain === undefined ? undefined : handedOut.get(chain)
       // A provider that was asked and did not answer has sealed nothing that we know of.
       if (chain !== undefined) issuer = asked?.isAnswered === true ? asked : undefined
-    } else if (item.kind === 'reasoning' && item.sealed === true && issuer !== undefined && isForeign(issuer))
+    } else if (item.kind === 'reasoning' && item.sealed === true && issuer !== undefined && isForeign(issuer, context))
       foreign.add(item.id)
   }
   return view.conversation.items
@@ -113,36 +95,10 @@ function dropForeignSeals({ branch, deps, links, target, conversation }: Prepare
     .map(({ id }) => ({ op: 'drop', id, reason: 'sealed by another provider' }))
 }
 
-/** What a message of its own costs beside its text, at most. */
-const FRAME_TOKENS = 16
-
-/** A last message of ours, and the tokens that it adds. */
-interface Notice {
-  readonly edit: Edit
-  readonly tokens: number
-}
-
-/**
- * Tells the model how full its window is, in a last message of ours. It stands behind everything that will be sent again, so the
- * cached prefix stays as it is, and the next request carries a new one instead. Left out where it would do harm: where it does not
- * fit, where the wire wants something else at this place, where the provider would keep it (a chained response), and on models that
- * bind their thinking to what stood before it.
- */
-function contextNotice(context: PrepareContext, view: View): Notice | undefined {
-  const { deps, branch, target, limit, conversation } = context
-  if (deps.contextNotice !== true || view.conversation.items.at(-1)?.role === 'assistant') return undefined
-  const { previousResponseId, conversationId } = conversation.settings
-  if (previousResponseId !== undefined || conversationId !== undefined) return undefined
-  if (deps.catalogue.resolve(target.model).info.bindsThinking) return undefined
-  const used = Math.ceil(view.load.count.high)
-  const percent = Math.min(100, Math.round((100 * used) / limit.tokens))
-  const left = turnsUntil(highWater(deps.policy, limit, branch.log.cacheIsWarm) - used, branch.requests.growth)
-  const turns = left === undefined ? '' : ` At this pace about ${left} more calls fit before older parts are compacted.`
-  const text = `[Context: ${percent} % full, ${used.toLocaleString('en')} of ${limit.tokens.toLocaleString('en')} tokens.${turns} This is a notice, not a request.]`
-  const tokens = Math.ceil(textTokensOf(context)(text)) + FRAME_TOKENS
-  if (view.load.count.high + tokens > limit.tokens) return undefined
-  return { edit: { op: 'insert', id: 'context-notice', role: 'user', text, reason: 'context notice' }, tokens }
-}
+/** Whether what one provider sealed is nothing to the other. */
+const isForeign = ({ model, endpoint }: Issuer, { deps, target }: PrepareContext): boolean =>
+  (endpoint !== undefined && target.endpoint !== undefined && endpoint !== target.endpoint) ||
+  (model !== target.model && deps.meter.familyOf(model) !== deps.meter.familyOf(target.model))
 
 /** What the provider clears at a time is at least this share of the limit: each time costs the cache behind it. */
 const CLEAR_AT_LEAST = 0.1
@@ -153,13 +109,12 @@ const CLEAR_AT_LEAST = 0.1
  * can make that one smaller. It is asked in time, from the load on at which the policy warns: a history that no longer fits gets a closing turn.
  */
 function nativeManagement(context: PrepareContext, { load }: View): NativeManagement | undefined {
-  const { deps, codec, conversation, target, limit } = context
+  const { deps, codec, target, limit } = context
   const { native, water } = deps.policy
   if (native === undefined) {
+    // The provider holds the history.
     const compacts =
-      isChained(conversation.settings) &&
-      codec.traits.compactsHistory(target.endpoint) &&
-      load.count.high >= (water.warn ?? water.high) * limit.tokens
+      codec.traits.compactsHistory(target.endpoint) && load.count.high >= (water.warn ?? water.high) * limit.tokens
     return compacts ? { compactAtTokens: Math.floor(lowWater(deps.policy, limit)) } : undefined
   }
   const { compactAt, clearToolUsesAt, keepToolUses = 3, keepThinkingTurns } = native
@@ -177,18 +132,13 @@ function nativeManagement(context: PrepareContext, { load }: View): NativeManage
 /**
  * The text with cache marks, where the client set none and the wire has them. They are placed anew on every request, after an epoch
  * too; the provider does not count them as a change of the prefix. A single question without tools gets none: writing to the cache
- * costs more than plain input, and it would not be read again. `suffixMessages`: those at the end that the next request will not have.
+ * costs more than plain input, and it would not be read again.
  */
-function withCacheMarks(
-  { deps, codec, limit, conversation }: PrepareContext,
-  sent: Conversation,
-  text: string,
-  suffixMessages: number,
-): string {
+function withCacheMarks({ codec, limit, conversation }: PrepareContext, sent: Conversation, text: string): string {
   const { items, tools } = conversation
   const willContinue = tools.length > 0 || items.some((item) => item.role === 'assistant')
-  if (deps.cacheMarks !== true || codec.placeCacheMarks === undefined || !willContinue) return text
-  const marked = codec.placeCacheMarks(text, { suffixMessages, summaryMessage: summaryMessage(sent) })
+  if (codec.placeCacheMarks === undefined || !willContinue) return text
+  const marked = codec.placeCacheMarks(text, { summaryMessage: summaryMessage(sent) })
   return marked === undefined || Buffer.byteLength(marked) > limit.bytes ? text : marked
 }
 

@@ -77,11 +77,15 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
 }
 
 /** Where the session closes, the view with the weight of the line that closes it: what has to fit is what leaves. */
-export function withClosingLine(context: PrepareContext, standing: Standing, view: View): View {
-  const final = finalStepOf(context)
-  if (final === undefined || !isUsedUp(context, standing, view)) return view
+export function withClosingLine(
+  context: PrepareContext,
+  standing: Standing,
+  view: View,
+  { instruction }: FinalStep,
+): View {
+  if (!isUsedUp(context, standing, view)) return view
   const { count } = view.load
-  const high = count.high + textTokensOf(context)(final.instruction)
+  const high = count.high + textTokensOf(context)(instruction)
   return { ...view, load: { ...view.load, count: { ...count, high } } }
 }
 
@@ -128,14 +132,13 @@ function withHead(
   changes: Parameters<typeof withNewHead>[2],
 ): { readonly view: View; readonly projected: number; readonly limit: number; readonly margin: number } {
   const { deps, codec, gauge, limit } = context
-  const { conversation, headers } = withNewHead(context, view, changes)
-  const { text } = codec.encode(conversation)
-  const written = codec.decode(text)
-  const measurement = deps.meter.measure(gauge, written, Buffer.byteLength(text))
+  const changed = withNewHead(context, view, changes)
+  const written = codec.decode(changed.text)
+  const measurement = deps.meter.measure(gauge, written, changed.load.bytes)
   // Our own count, without a design's projection or the margin of an unknown model: both close a session, and this request is the closing.
   const load = occupancyOf(context, written, measurement, epoch)
   const { high } = load.count
-  const leaving = { ...view, conversation, headers, text, splices: undefined, measurement, estimate: load, load }
+  const leaving = { ...changed, measurement, estimate: load, load }
   return { view: leaving, projected: high, limit: limit.tokens, margin: limit.tokens - high }
 }
 

@@ -4,7 +4,7 @@ import type { Limit, Load } from '../../core/target.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
 import { takeSummary } from '../epoch/background-summary.ts'
-import { makeEpoch } from '../epoch/make-epoch.ts'
+import { makeEpoch, type MadeEpoch } from '../epoch/declare-epoch.ts'
 import { needsEpoch } from '../epoch/needs-epoch.ts'
 import type { Branch } from '../session/branch.ts'
 import { journalOf } from '../session/log.ts'
@@ -13,8 +13,8 @@ import { takeIn, squeezeNew } from '../tool-results/first-send.ts'
 import type { Measured, ReadRequest, ReadyRequest, Reduced } from './context.ts'
 import { isOver } from './counting.ts'
 import { finalise } from './finish.ts'
-import { linksOf, open } from './open.ts'
-import { permit, withClosingLine, withRoomToClose } from './permit.ts'
+import { open } from './open.ts'
+import { finalStepOf, permit, withClosingLine, withRoomToClose } from './permit.ts'
 import { resolveStanding } from './standing.ts'
 import { measure, viewOf } from './view.ts'
 
@@ -24,7 +24,7 @@ export type { PreparedTurn, PrepareRequest, ReadRequest, ReadyRequest } from './
 export async function prepare(deps: EngineDeps, branch: Branch, request: ReadRequest): Promise<ReadyRequest> {
   try {
     const asked = await measured(deps, branch, request)
-    const whole = await writtenOut(request, asked)
+    const whole = isChained(request.conversation.settings) ? await writtenOut(request, asked) : undefined
     const reduced = await reduce(whole === undefined ? asked : await measured(deps, branch, whole))
     await letOthers(request)
     return await finalise(await permit(reduced), request.text)
@@ -58,7 +58,7 @@ const letOthers = ({ text }: ReadRequest): Promise<void> | undefined =>
  */
 async function writtenOut(request: ReadRequest, { context, view }: Measured): Promise<ReadRequest | undefined> {
   const { deps, branch, codec, gauge, limit } = context
-  if (request.writeOut === undefined || !isChained(context.conversation.settings)) return undefined
+  if (request.writeOut === undefined) return undefined
   // Without a count of the provider's only the history itself tells how full it is.
   const isUnmeasured = branch.log.measured === undefined
   if (!isUnmeasured && !isOver(view.load, limit)) return undefined
@@ -68,7 +68,8 @@ async function writtenOut(request: ReadRequest, { context, view }: Measured): Pr
   if (isUnmeasured && !isOver(deps.meter.measure(gauge, conversation, Buffer.byteLength(text)), limit)) return undefined
   // A hidden step would continue a request that the client never made.
   const tools = request.tools && { ...request.tools, withheld: true }
-  return { ...request, text, conversation, links: linksOf(deps, conversation), tools, writeOut: undefined }
+  const links = deps.memo.chain(conversation.items)
+  return { ...request, text, conversation, links, tools, writeOut: undefined }
 }
 
 /** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
@@ -77,15 +78,15 @@ async function reduce(measured: Measured): Promise<Reduced> {
   const { deps, branch, conversation, limit } = context
   const decided = { standing: moved === undefined ? found : { ...found, epoch: undefined }, edits }
   const journal = journalOf(context, decided)
-  let made: Awaited<ReturnType<typeof makeEpoch>> = {}
+  let made: MadeEpoch = {}
   // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
   if (!isChained(conversation.settings)) {
-    const mayTake = branch.wish.request === undefined && branch.background.summary !== undefined
-    const ready = mayTake ? await takeSummary(context, standing, before, journal.write) : undefined
-    const leaving = ready === undefined ? withClosingLine(context, standing, before) : before
-    if (ready !== undefined) made = { declared: ready }
-    else if (!isOutputLowered && needsEpoch(context, standing, leaving))
-      made = await makeEpoch(context, standing, leaving, journal.write)
+    made = await takeSummary(context, standing, before, journal.write)
+    if (made.declared === undefined && !isOutputLowered) {
+      const final = finalStepOf(context)
+      const leaving = final === undefined ? before : withClosingLine(context, standing, before, final)
+      if (needsEpoch(context, standing, leaving)) made = await makeEpoch(context, standing, leaving, journal.write)
+    }
   }
   const { declared, smallest } = made
   const reduced = { ...measured, before, epoch: undefined, smallest, journal }
@@ -97,7 +98,7 @@ async function reduce(measured: Measured): Promise<Reduced> {
     // An epoch that was moved, and stands: from here on it is found by what the client sends now.
     const after = (squeezed?.view ?? before).load.count.high
     const { epoch } = await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...moved, after })
-    branch.standing.take(epoch)
+    branch.log.stand(epoch)
   }
   if (squeezed === undefined) return reduced
   return { ...reduced, ...squeezed, journal: journalOf(context, { ...decided, edits: squeezed.edits }) }

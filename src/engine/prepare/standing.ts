@@ -15,9 +15,9 @@ export function resolveStanding(opened: Opened): Resolved {
   const { context, found } = opened
   const { deps, branch, links, emit, conversation } = context
   const { items } = conversation
-  const known = branch.standing.epoch
+  const known = branch.log.epoch
   const unmoved = { ...opened, moved: undefined }
-  if (found.epoch !== undefined) branch.standing.take(found.epoch)
+  if (found.epoch !== undefined) branch.log.stand(found.epoch)
   // Another epoch of ours stands here, or a rewind went back to something sent before: what was sent then is sent again.
   const end = links.at(-1)?.chain ?? ''
   if (known === undefined || found.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end))
@@ -25,7 +25,7 @@ export function resolveStanding(opened: Opened): Resolved {
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })
-    branch.standing.take(undefined)
+    branch.log.stand(undefined)
     return unmoved
   }
   const plan = withPairedDrops(planOfEpoch(known, items, links, anchors), items)
@@ -67,14 +67,9 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
   )
   const kept = (trail?.epochs ?? []).filter(({ epoch }) => epoch.count <= known.links)
   const epochs = [...kept, ...found]
-  // A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. Where the history is there
-  // on which the epoch was declared, the step that was open then is spared, and any later one stands behind it.
-  const sparesOpenStep = (one: Epoch): boolean => {
-    if (isDeclaredOn(one, links[declaredCount(one) - 1]?.chain ?? '')) return true
-    const from = openStepStart(items, turnsOf(items))
-    return !one.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= from)
-  }
-  const mayStand = epochs.filter(({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one))
+  const mayStand = epochs.filter(
+    ({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one, context),
+  )
   const epoch = mayStand.length === 0 ? undefined : epochFor(branch, links, mayStand)
   const firstSend = new Map<number, FirstSendEdit>()
   for (const [index, edit] of trail?.firstSend ?? []) if (index < known.items) firstSend.set(index, edit)
@@ -91,6 +86,16 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
     if (edit !== undefined) firstSend.set(index, edit)
   }
   return { epoch, epochs, firstSend }
+}
+
+/**
+ * A client that rewound to just behind a cut has its open step in what the epoch takes out: the step is needed whole. Where the history is there on
+ * which the epoch was declared, the step that was open then is spared, and any later one stands behind it.
+ */
+function sparesOpenStep(epoch: Epoch, { links, conversation: { items } }: PrepareContext): boolean {
+  if (isDeclaredOn(epoch, links[declaredCount(epoch) - 1]?.chain ?? '')) return true
+  const from = openStepStart(items, turnsOf(items))
+  return !epoch.edits.some((edit) => edit.op === 'drop' && (links[edit.to - 1]?.index ?? -1) >= from)
 }
 
 /** Names that a store is asked about at once. */

@@ -1,27 +1,35 @@
 import { applyEdits, changeEnvelope } from '../../core/edits.ts'
-import { refine, straddles } from '../../meter/index.ts'
+import { exactly } from '../../core/count.ts'
+import { straddles } from '../../meter/index.ts'
 import { releasedThinking } from '../epoch/bound-thinking.ts'
 import { decidingCount, highWater, isHigh } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
-import { countAhead, loadsOf, lowerOutput } from './counting.ts'
+import { countAhead, isOver, loadsOf, lowerOutput } from './counting.ts'
 import { standingPlan } from './standing.ts'
 
 /** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */
 export async function measure(taken: TakenIn): Promise<Measured> {
   const { standing } = taken
-  const { context, view } = await refinedView(taken.context, standing, taken.seen ?? viewOf(taken.context, standing))
-  const { branch, deps, limit, emit } = context
+  const { branch, deps, limit, emit } = taken.context
   const { cacheIsWarm } = branch.log
+  const seen = taken.seen ?? viewOf(taken.context, standing)
+  const threshold = highWater(deps.policy, limit, cacheIsWarm)
+  // A design decides by its own formula; there is nothing to sharpen.
+  const mayRefine = deps.meter.design === undefined && straddles(seen.load, threshold)
+  const { context, view } = mayRefine
+    ? await refinedView(taken.context, standing, seen, threshold)
+    : { context: taken.context, view: seen }
   // One event for each time that the load comes to high water, by the same arithmetic that starts a reduction.
   if (branch.requests.rose(isHigh(deps.policy, limit, view.load, cacheIsWarm))) {
     const load = view.load.count[decidingCount(deps.policy)]
-    emit({ type: 'compaction-needed', load, threshold: highWater(deps.policy, limit, cacheIsWarm) })
+    emit({ type: 'compaction-needed', load, threshold })
   }
-  const roomier = context.branch.wish.request === undefined ? lowerOutput(context, view) : undefined
+  const mayLower = branch.log.wish === undefined && isOver(view.load, limit)
+  const roomier = mayLower ? lowerOutput(context, view) : undefined
   if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
   const { settings, changes } = roomier.conversation
-  context.emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })
+  emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })
   return { ...taken, context: roomier, view: viewOf(roomier, standing), isOutputLowered: true }
 }
 
@@ -29,7 +37,8 @@ export async function measure(taken: TakenIn): Promise<Measured> {
 export function viewOf(context: PrepareContext, standing: Standing): View {
   const { deps, codec, gauge, offer, links, target, conversation: asked } = context
   const { epoch } = standing
-  const edits = standingPlan(standing, asked.items, links)
+  const stands = epoch !== undefined || standing.firstSend.size > 0
+  const edits = stands ? standingPlan(standing, asked.items, links) : []
   // Stale: thinking that is bound to a prefix that is gone.
   const { drops, stale } = deps.catalogue.resolve(target.model).info.bindsThinking
     ? releasedThinking(epoch, edits, asked.items, links, offer.unbinds)
@@ -62,29 +71,23 @@ async function refinedView(
   context: PrepareContext,
   standing: Standing,
   view: View,
+  threshold: number,
 ): Promise<{ readonly context: PrepareContext; readonly view: View }> {
-  const { deps, branch, target, conversation, limit } = context
+  const { deps, target, conversation } = context
   const { sharpen, countTokens } = deps
-  let current = { context, view }
-  const threshold = highWater(deps.policy, limit, branch.log.cacheIsWarm)
-  // A design decides by its own formula; there is nothing to sharpen.
-  const mayRefine = (sharpen !== undefined || countTokens !== undefined) && deps.meter.design === undefined
-  if (!mayRefine || !straddles(view.load, threshold)) return current
-  async function loadTokenizer(): Promise<boolean> {
-    if ((await sharpen?.(target.model)) !== true) return false
-    const sharp = { ...context, gauge: { ...context.gauge, estimated: false } }
-    await countAhead(deps, sharp.gauge, view.conversation, 0)
-    current = { context: sharp, view: viewOf(sharp, standing) }
-    return true
+  let sharp = { context, view }
+  if (context.gauge.estimated === true && (await attempt(async () => sharpen?.(target.model))) === true) {
+    const gauge = { ...context.gauge, estimated: false }
+    await countAhead(deps, gauge, view.conversation, 0)
+    sharp = { context: { ...context, gauge }, view: viewOf({ ...context, gauge }, standing) }
   }
-  const { count } = await refine({
-    measure: () => ({ count: current.view.load.count }),
-    threshold,
-    loadTokenizer: sharpen !== undefined && context.gauge.estimated === true ? loadTokenizer : undefined,
-    askProvider: countTokens && (() => countTokens({ format: conversation.format, target, body: current.view.text })),
-  })
-  const { load, estimate } = current.view
-  if (count === load.count) return current
-  const told = { ...current.view, load: { ...load, count }, estimate: { ...estimate, count } }
-  return { context: current.context, view: told }
+  const { load, estimate, text } = sharp.view
+  if (!straddles(load, threshold)) return sharp
+  const told = await attempt(async () => countTokens?.({ format: conversation.format, target, body: text }))
+  if (told === undefined || !(told > 0)) return sharp
+  const count = exactly(told, 'provider')
+  return { ...sharp, view: { ...sharp.view, load: { ...load, count }, estimate: { ...estimate, count } } }
 }
+
+/** A sharper count is a luxury: without it the upper bound still decides safely. */
+const attempt = <T>(step: () => Promise<T>): Promise<T | undefined> => step().catch(() => undefined)

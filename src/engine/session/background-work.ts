@@ -1,7 +1,6 @@
 /** Work that goes on after the call that started it. Nothing of it ever rejects, and `close` leaves none behind. */
 export interface BackgroundWork {
-  /** Undefined when everything is being closed. */
-  run(work: (signal: AbortSignal) => Promise<void>): RunningWork | undefined
+  run(work: (signal: AbortSignal) => Promise<void>): RunningWork
   /** Ends all work and resolves when it has ended. */
   close(): Promise<void>
 }
@@ -17,8 +16,8 @@ export function backgroundWork(): BackgroundWork {
   let isClosed = false
   return {
     run(work) {
-      if (isClosed) return undefined
       const controller = new AbortController()
+      if (isClosed) controller.abort()
       const over = work(controller.signal)
         .catch(() => undefined)
         .finally(() => running.delete(one))

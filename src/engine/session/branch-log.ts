@@ -13,8 +13,6 @@ import { BoundedMap } from '../../util/bounded-map.ts'
 import type { EngineDeps } from '../deps.ts'
 import { cutEvidence, type CountedPrompt, teach, type Measured } from '../learning/calibrations.ts'
 
-export type EpochChange = { readonly stands: Epoch } | { readonly undone: string }
-
 /** Who answered a request: only that provider can read what it sealed. */
 export interface Issuer {
   readonly model: string
@@ -38,13 +36,21 @@ const MOST_SEALS = 10_000
 /** Characters of first-send edits that are kept for the time when the store cannot be asked for them. */
 const MOST_EDIT_CHARACTERS = 1024 * 1024
 
+/** What a person asks of a reduction: the next request declares an epoch, needed or not. */
+export interface CompactRequest {
+  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
+  readonly instructions?: string
+  /** It stands in the log, and so does what comes of it. */
+  readonly isLogged?: boolean
+}
+
 interface LogOwner {
   readonly tenant: string
   readonly session: string
   readonly agent: string
 }
 
-/** What a session's log says, as one agent of it reads it. Empty at first; `log.ts` fills it. */
+/** What a session's log says, as one agent of it reads it, and what was decided since. Empty at first; `log.ts` fills it. */
 class Log {
   /** Version of the log that this reflects. */
   version = 0
@@ -64,6 +70,11 @@ class Log {
   /** The newest first-send edits, for the time when the store cannot be asked. */
   readonly edits = new BoundedMap<string, FirstSendEdit>(MOST_EDIT_CHARACTERS)
   readonly pins = new Set<string>()
+  /** The epoch that requests stand under, as far as it is known. */
+  epoch: Epoch | undefined
+  /** A reduction that was asked for and not tried yet, and why the last one came to nothing. */
+  wish: CompactRequest | undefined
+  refusal: string | undefined
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone = new Set<string>()
   /** Epochs and undos of this agent so far: what is remembered of a standing is remembered with this number. */
@@ -109,8 +120,24 @@ class Log {
     this.calibration = calibrationFrom(seed)
   }
 
-  /** Takes in the next record. What it says about the epoch that stands is handed back. */
-  absorb(record: LogRecord, version: number): EpochChange | undefined {
+  /** An epoch was declared, or found for what the client sends; undefined when what it covers is gone. */
+  stand(epoch: Epoch | undefined): void {
+    this.epoch = epoch
+  }
+
+  ask(request: CompactRequest): void {
+    this.wish = request
+    this.refusal = undefined
+  }
+
+  /** An epoch was tried; `refusal` says why there is none. */
+  answer(refusal?: string): void {
+    if (this.wish !== undefined) this.refusal = refusal
+    this.wish = undefined
+  }
+
+  /** Takes in the next record. */
+  absorb(record: LogRecord, version: number): void {
     this.version = version
     const { tenant, session, agent } = this.#owner
     if (record.type === 'audit') {
@@ -126,10 +153,7 @@ class Log {
       this.calls.record(callOf(tenant, session, record))
     }
     // What agents of a session have seen and decided is their own.
-    return (record.agent ?? agent) === agent ? this.#takeOwn(record) : undefined
-  }
-
-  #takeOwn(record: LogRecord): EpochChange | undefined {
+    if ((record.agent ?? agent) !== agent) return
     if (record.type === 'item-seen') {
       this.archived.add(record.identity).add(formKey(this.#deps, record.identity, record.fragment))
       if (record.chain !== '') this.sent.add(record.chain)
@@ -143,11 +167,18 @@ class Log {
     } else if (record.type === 'request-sent') this.#takeSent(record)
     else if (record.type === 'calibration') this.#takeSeed(record)
     else if (record.type === 'usage') this.#takeUsage(record)
-    if (record.type !== 'epoch' && record.type !== 'undo') return undefined
-    this.decisions++
-    if (record.type === 'epoch') return { stands: record }
-    this.undone.add(record.epoch)
-    return { undone: record.epoch }
+    else if (record.type === 'compaction-asked' && record.refusal === undefined)
+      this.ask({ isLogged: true, instructions: record.instructions })
+    else if (record.type === 'compaction-asked') this.answer(record.refusal)
+    else if (record.type === 'epoch') {
+      this.decisions++
+      this.epoch = record
+      this.answer()
+    } else if (record.type === 'undo') {
+      this.decisions++
+      this.undone.add(record.epoch)
+      if (this.epoch?.id === record.epoch) this.epoch = undefined
+    }
   }
 
   /** An answer says more than what was handed out, before it or after. */

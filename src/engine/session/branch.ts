@@ -1,7 +1,7 @@
 import type { Limit, Load, Thresholds } from '../../core/target.ts'
 import type { Spender } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
-import { branchLog, type BranchLog, type EpochChange } from './branch-log.ts'
+import { branchLog, type BranchLog } from './branch-log.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Item } from '../../core/item.ts'
@@ -23,12 +23,8 @@ import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.t
  * compiler holds that.
  */
 export interface Branch extends BranchOwner {
-  /** Runs work in its order among the session's calls. */
-  readonly inOrder: InOrder
   /** What the session's log says. */
   readonly log: BranchLog
-  /** The epoch that requests stand under. */
-  readonly standing: Readonly<StandingEpoch>
   /** The last request of this process, and what it sent before. */
   readonly requests: Readonly<LastRequest>
   /** Prepared requests without an answer yet. */
@@ -42,10 +38,8 @@ export interface Branch extends BranchOwner {
   archivedItems: readonly Item[]
   /** What could not be written while the store was away. */
   readonly outbox: Readonly<Outbox>
-  /** A reduction that a person asked for. */
-  readonly wish: Readonly<CompactWish>
-  /** A summary that is written in the background. */
-  readonly background: Readonly<BackgroundSlot>
+  /** A summary that is written while requests go on. */
+  readonly background: Readonly<BackgroundSummary>
 }
 
 interface BranchOwner {
@@ -54,16 +48,14 @@ interface BranchOwner {
   readonly agent: string
   /** Who pays for the call at hand, when that is not the tenant: the name of an API key, never the key. Assigned with a request and its answer. */
   key?: string
+  /** Runs work in its order among the session's calls. */
+  readonly inOrder: <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
 }
 
-type InOrder = <T>(work: (engine: EngineDeps) => Promise<T>) => Promise<T>
-
-export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
+export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'redact'>): Branch {
   return {
     ...owner,
-    inOrder,
     log: branchLog(owner, deps),
-    standing: new StandingEpoch(),
     requests: new LastRequest(),
     turns: new OpenTurns(),
     referenced: new Set(),
@@ -71,8 +63,7 @@ export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<Engin
     toolUse: NOTHING_USED,
     archivedItems: [],
     outbox: new Outbox(),
-    wish: new CompactWish(),
-    background: new BackgroundSlot(),
+    background: new BackgroundSummary(),
   }
 }
 
@@ -229,22 +220,6 @@ class OpenTurns {
   }
 }
 
-/** The epoch that the requests of a branch stand under, as far as it is known. */
-class StandingEpoch {
-  epoch: Epoch | undefined
-
-  /** It was declared, or found for what the client sends; undefined when what it covers is gone. */
-  take(epoch: Epoch | undefined): void {
-    this.epoch = epoch
-  }
-
-  /** The log holds another decision. */
-  follow(change: EpochChange): void {
-    if ('stands' in change) this.epoch = change.stands
-    else if (this.epoch?.id === change.undone) this.epoch = undefined
-  }
-}
-
 interface WaitingArtifact {
   readonly bytes: Uint8Array
   readonly meta: ArtifactMeta
@@ -292,79 +267,46 @@ class Outbox {
   }
 }
 
-/** What a person asks of a reduction. */
-export interface CompactRequest {
-  /** What the summary should hold; it goes to the model that writes it, and stays in view. */
-  readonly instructions?: string
-  /** It stands in the log, and so does what comes of it. */
-  readonly isLogged?: boolean
-}
-
-/** A reduction that was asked for: the next request declares an epoch, needed or not. */
-class CompactWish {
-  /** Undefined when there is none. */
-  request: CompactRequest | undefined
-  /** Why the last one came to nothing. */
-  refusal: string | undefined
-
-  ask(request: CompactRequest): void {
-    this.request = request
-    this.refusal = undefined
-  }
-
-  /** An epoch was tried; `refusal` says why there is none. */
-  answer(refusal?: string): void {
-    if (this.request !== undefined) this.refusal = refusal
-    this.request = undefined
-  }
-}
-
-/** The history that a background summary stands for, by its chain hash and length, and the epoch that stood when it was planned. */
+/** What a summary stands for: a history by its chain hash and length, and the epoch that stood. */
 interface SummarisedHistory {
   readonly chain: string
   readonly count: number
   readonly standing: string | undefined
 }
 
-/** A summary that is being written, or was written and waits for its request. Memory only: what counts is the epoch's record. */
-interface BackgroundSummary extends SummarisedHistory {
-  /** The plan with a model's words in it; undefined while it is being written, or when there are none. */
-  readonly proposal: Proposal | undefined
-  readonly isOver: boolean
-}
-
-/** Room for one background summary. */
-class BackgroundSlot {
-  summary: BackgroundSummary | undefined
+/** Room for one summary that is being written, or waits for a request that it serves. Memory only: what counts is the epoch's record. */
+class BackgroundSummary {
+  /** Undefined when there is no summary. */
+  history: SummarisedHistory | undefined
+  /** The plan with a model's words in it; undefined while they are written. */
+  proposal: Proposal | undefined
   /** The load at which the last one was started. */
   startedAt = 0
   #work: RunningWork | undefined
 
-  /** `run` starts the work, and says through `finish` how it ended; undefined when nothing may be started any more. */
-  start(
-    history: SummarisedHistory,
-    load: number,
-    run: (finish: (proposal: Proposal | undefined) => void) => RunningWork | undefined,
-  ): void {
+  /** An epoch that nothing forces waits for it. */
+  get isWriting(): boolean {
+    return this.history !== undefined && this.proposal === undefined
+  }
+
+  start(history: SummarisedHistory, load: number, work: RunningWork): void {
+    this.history = history
     this.startedAt = load
-    let own: BackgroundSummary = { ...history, proposal: undefined, isOver: false }
-    const work = run((proposal) => {
-      const before = own
-      own = { ...own, proposal, isOver: true }
-      if (this.summary === before) this.summary = own
-    })
-    if (work === undefined) return
-    this.summary = own
     this.#work = work
+  }
+
+  /** The work on it is over; without a proposal it came to nothing. */
+  finish(history: SummarisedHistory, proposal: Proposal | undefined): void {
+    // It was dropped meanwhile.
+    if (this.history !== history) return
+    if (proposal === undefined) this.drop()
+    this.proposal = proposal
   }
 
   /** Ends the work, if it still goes on. */
   drop(): void {
     this.#work?.abort()
-    this.#work = undefined
-    this.summary = undefined
+    this.history = undefined
+    this.proposal = undefined
   }
 }
-
-/** Whether a summary is being written: an epoch that nothing forces waits for it. */
-export const isWriting = ({ summary }: Pick<BackgroundSlot, 'summary'>): boolean => summary?.isOver === false

@@ -20,7 +20,8 @@ const QUIET_MS = 1_000
 /**
  * A store that cannot be reached must not stop an agent, nor let a body leave that is too large. Each call goes to the real store
  * until one fails; from there on memory answers: the epoch and the edits that this branch knows, and the outbox. The
- * plan is then made from the transcript alone, by code alone, and written down when the store is back.
+ * plan is then made from the transcript alone, by code alone, and written down when the store is back. Longer than other functions: an answer from
+ * memory for each method of the stores.
  */
 export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   const { clock, sessions, artifacts } = deps
@@ -51,19 +52,16 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
       }
     }
   /** Ends where the store goes away. */
-  const readWhileUp = (all: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> => ({
-    [Symbol.asyncIterator]() {
-      const records = all[Symbol.asyncIterator]()
-      const end = { done: true, value: undefined } as const
-      return {
-        next: or<[], IteratorResult<StoredRecord>>(
-          sessions,
-          () => records.next(),
-          () => end,
-        ),
-      }
-    },
-  })
+  async function* readWhileUp(all: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> {
+    const records = all[Symbol.asyncIterator]()
+    const end: IteratorResult<StoredRecord> = { done: true, value: undefined }
+    const next = or(
+      sessions,
+      () => records.next(),
+      () => end,
+    )
+    for (let one = await next(); one.done !== true; one = await next()) yield one.value
+  }
   return {
     isDown: () => isDown,
     begin() {
@@ -111,9 +109,9 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
 
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-function knownEpochs({ session, standing: { epoch }, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
+function knownEpochs({ session, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
   const wanted = new Set(chains)
-  const known = [...(epoch === undefined ? [] : [epoch]), ...outbox.epochs]
+  const known = [...(log.epoch === undefined ? [] : [log.epoch]), ...outbox.epochs]
   return known
     .filter(({ id, cover }) => wanted.has(cover) && !log.undone.has(id))
     .map((found) => ({ session, epoch: found, undoneIn: [] }))

@@ -7,6 +7,7 @@ import {
   type RequestSent,
 } from '../../core/records.ts'
 import type { WriteOptions } from '../../ports/session-store.ts'
+import { sharedItems } from '../memo/memo.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { StoredText } from '../epoch/cascade/draft.ts'
@@ -21,7 +22,7 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   // Nearly always there is nothing, and this is the cheapest way to know.
   if ((await deps.sessions.version(tenant, session)) === log.version) return
   for await (const { version, record } of deps.sessions.read(tenant, session, log.version)) {
-    absorb(branch, record, version)
+    log.absorb(record, version)
     if (record.type === 'usage') deps.ledger?.restore({ tenant, session, version }, record)
   }
 }
@@ -53,18 +54,8 @@ export async function appendTo(
     const version = await deps.sessions.append(tenant, session, batch, undefined, options)
     // Another process wrote in between: take its records in first, in the order of the log.
     if (version !== log.version + batch.length) await catchUp(deps, branch)
-    else for (const record of batch) absorb(branch, record, log.version + 1)
+    else for (const record of batch) log.absorb(record, log.version + 1)
   }
-}
-
-function absorb({ agent, log, standing, wish }: Branch, record: LogRecord, version: number): void {
-  const change = log.absorb(record, version)
-  if (change !== undefined) standing.follow(change)
-  if ((record.agent ?? agent) !== agent) return
-  if (record.type === 'compaction-asked' && record.refusal === undefined)
-    wish.ask({ isLogged: true, instructions: record.instructions })
-  else if (record.type === 'compaction-asked') wish.answer(record.refusal)
-  else if (record.type === 'epoch') wish.answer()
 }
 
 /**
@@ -104,10 +95,11 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
     ]
   }
   let written: Promise<void> | undefined
-  let items: readonly Archivable[] = []
+  let forms: readonly string[] = []
   async function records(): Promise<LogRecord[]> {
-    items = await archivable(context)
     const at = deps.clock.now()
+    const items = await newItems(context, at)
+    forms = items.forms
     const audits = decided.edits.map((edit): LogRecord => ({
       v: RECORD_VERSION,
       at,
@@ -116,11 +108,11 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
       action: 'first-send',
       ...sizesOf(edit),
     }))
-    return [...newItems(context, items, at), ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
+    return [...items.records, ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
   }
   /** The next request need not look at these items again; what only the outbox has is tried again. */
   const noteArchived = (): void => {
-    if (items.every(({ key }) => branch.log.archived.has(key))) branch.archivedItems = conversation.items
+    if (forms.every((form) => branch.log.archived.has(form))) branch.archivedItems = conversation.items
   }
   async function write(sent: readonly RequestSent[]): Promise<void> {
     const all = [...(await records()), ...sent]
@@ -144,76 +136,44 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
   }
 }
 
-/** An item that the archive may not hold yet. */
-interface Archivable {
-  readonly index: number
-  readonly identity: string
-  readonly chain: string
-  readonly fragment: string
-  /** What the archive knows its bytes by. */
-  readonly key: string
-}
-
 /** Items between two turns for other requests. */
 const SLICE = 1_000
 
 /**
- * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
- * fold takes them out as well.
+ * Every item that the archive does not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a fold takes
+ * them out as well. One that comes back in other bytes is archived once more, without the text that is known. `forms`: what the archive knows
+ * the bytes of all items by that were looked at.
  */
-async function archivable({
-  deps,
-  branch,
-  codec,
-  conversation,
-  links,
-}: PrepareContext): Promise<readonly Archivable[]> {
+async function newItems(
+  { deps, branch, codec, conversation, links }: PrepareContext,
+  at: number,
+): Promise<{ readonly records: readonly ItemSeen[]; readonly forms: readonly string[] }> {
   const { items } = conversation
-  const from = deps.memo.shared(branch.archivedItems, items)
+  const { archived } = branch.log
+  const from = sharedItems(branch.archivedItems, items)
   let next = links.filter(({ index }) => index < from).length
   let chain = links[next - 1]?.chain ?? ''
-  const found: Archivable[] = []
+  const records: ItemSeen[] = []
+  const forms: string[] = []
+  const fresh = new Set<string>()
   for (let index = from; index < items.length; index++) {
+    const item = items[index]!
     const link = links[next]?.index === index ? links[next++]! : undefined
-    const fragment = codec.fragment(conversation, items[index]!)
+    const fragment = codec.fragment(conversation, item)
     // By its bytes: two thoughts of equal text differ in their signatures.
     const identity = link?.identity ?? deps.hash(`outside:${fragment}`)
     chain = link?.chain ?? chain
-    found.push({ index, identity, chain, fragment, key: formKey(deps, identity, fragment) })
-    if (found.length % SLICE === 0) await nextRound()
-  }
-  return found
-}
-
-/** An item that comes back in other bytes is archived once more, without the text that is known. */
-function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
-  const { archived } = branch.log
-  const records: ItemSeen[] = []
-  const fresh = new Set<string>()
-  for (const { index, identity, chain, fragment, key } of items) {
-    if (archived.has(key) || fresh.has(key)) continue
+    const form = formKey(deps, identity, fragment)
+    if (forms.push(form) % SLICE === 0) await nextRound()
+    if (archived.has(form) || fresh.has(form)) continue
     const isFurtherForm = archived.has(identity) || fresh.has(identity)
-    fresh.add(identity).add(key)
-    const item = conversation.items[index]!
+    fresh.add(identity).add(form)
     const { kind, role, callId, toolName } = item
     const text = isFurtherForm ? '' : item.text
-    const record: ItemSeen = {
-      v: RECORD_VERSION,
-      at,
-      agent: branch.agent,
-      type: 'item-seen',
-      identity,
-      chain,
-      kind,
-      role,
-      text,
-      fragment,
-      callId,
-      toolName,
-    }
-    records.push(record)
+    const about = { v: RECORD_VERSION, at, agent: branch.agent, type: 'item-seen' } as const
+    records.push({ ...about, identity, chain, kind, role, text, fragment, callId, toolName })
   }
-  return records
+  return { records, forms }
 }
 
 const sizesOf = ({ record, original }: NewEdit) => ({

@@ -63,11 +63,11 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? undefined
       : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
-  const hidden =
-    answer &&
-    usage &&
-    sealedTokensIn(answer.items, usage, (item) => deps.meter.countItem({ model, estimated: true }, item).tokens)
-  const { window: truncatedTo, isSuspect } = truncationOf(branch, turn, usage)
+  const isSealed = answer?.items.some(({ seal }) => seal !== undefined) === true
+  const hidden = usage && isSealed ? sealedTokensIn(deps, model, answer.items, usage) : undefined
+  // A vendor refuses what is too long, and whoever set the window knows it: neither is doubted.
+  const mayCut = !turn.refusesOverflow && limit.source !== 'config'
+  const { window: truncatedTo, isSuspect } = mayCut ? truncationOf(branch, turn, usage) : { isSuspect: false }
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
   // What the provider saw and we did not: its count says nothing about our text.
   const isPartial =
@@ -123,26 +123,24 @@ function closed(branch: Branch, id: string): OpenTurn {
 async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: Durable): Promise<void> {
   const unwritten = (await turn.unwritten?.records()) ?? []
   if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
-  const { model, endpoint, limit, measured } = turn
-  const sent = branch.log.handedOut.get(measured.chain)
+  const { model, endpoint, limit } = turn
+  const { chain } = turn.measured
+  const sent = branch.log.handedOut.get(chain)
   // What the log says about a request that was handed out and got no answer is taken back.
   const isTakenBack = sent !== undefined && !sent.isAnswered
-  const refusal = { model, endpoint, limit: limit.tokens, refused: true } as const
-  const records = [...unwritten, ...(isTakenBack ? [sentRecord(deps, branch, measured.chain, refusal)] : [])]
+  const refusal = sentRecord(deps, branch, { chain, model, endpoint, limit: limit.tokens, refused: true })
+  const records = isTakenBack ? [...unwritten, refusal] : unwritten
   if (records.length > 0) await appendTo(deps, branch, records, { durable })
   turn.unwritten?.written()
 }
 
-/**
- * The window of a server that cuts prompts, on evidence, and whether this count alone looks like one. A vendor refuses what is too long, and
- * whoever set the window knows it: neither is doubted.
- */
+/** The window of a server that cuts prompts, on evidence, and whether this count alone looks like one. */
 function truncationOf(
   { log }: Branch,
-  { count, estimated, limit, epoch, refusesOverflow }: OpenTurn,
+  { count, estimated, epoch }: OpenTurn,
   usage: Usage | undefined,
 ): { readonly window?: number; readonly isSuspect: boolean } {
-  if (!isKnownUsage(usage) || refusesOverflow || limit.source === 'config') return { isSuspect: false }
+  if (!isKnownUsage(usage)) return { isSuspect: false }
   const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
   const isSuspect = looksTruncated({ count }, usage)
   return { isSuspect, window }
@@ -176,58 +174,34 @@ export function sentRecords(context: PrepareContext, epoch: string | undefined, 
   const { deps, branch, links, target, limit } = context
   const before = sentBefore(context, epoch)
   if (before !== undefined && before.limitTokens === limit.tokens && before.isClosing === isClosing) return []
-  return [
-    sentRecord(deps, branch, links.at(-1)?.chain ?? '', {
-      ...target,
-      epoch,
-      limit: limit.tokens,
-      closing: isClosing || undefined,
-    }),
-  ]
+  const { model, endpoint } = target
+  const chain = links.at(-1)?.chain ?? ''
+  const closing = isClosing || undefined
+  return [sentRecord(deps, branch, { chain, model, endpoint, epoch, limit: limit.tokens, closing })]
 }
 
 const sentRecord = (
   { clock }: EngineDeps,
   { agent }: Branch,
-  chain: string,
-  {
-    model,
-    endpoint,
-    epoch,
-    limit,
-    closing,
-    refused,
-  }: Pick<RequestSent, 'model' | 'endpoint' | 'epoch' | 'limit' | 'closing' | 'refused'>,
-): RequestSent => ({
-  v: RECORD_VERSION,
-  at: clock.now(),
-  agent,
-  type: 'request-sent',
-  chain,
-  model,
-  endpoint,
-  epoch,
-  limit,
-  closing,
-  refused,
-})
+  about: Omit<RequestSent, 'v' | 'at' | 'agent' | 'type'>,
+): RequestSent => ({ v: RECORD_VERSION, at: clock.now(), agent, type: 'request-sent', ...about })
 
 /**
  * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
  * their ciphertexts; a compaction took what is left of the output beside what can be read.
  */
 function sealedTokensIn(
+  { meter }: EngineDeps,
+  model: string,
   items: readonly Item[],
   usage: Usage,
-  count: (item: Item) => number,
 ): Readonly<Record<string, number>> | undefined {
   const sealed = items.filter(({ seal }) => seal !== undefined)
-  // Hardly any answer seals anything, and then nothing has to be counted.
-  if (sealed.length === 0) return undefined
   const thoughts = sealed.filter(({ kind }) => kind === 'reasoning')
   const compactions = sealed.filter(({ standsForPrefix }) => standsForPrefix === true)
   const readable = items.filter(({ kind, seal }) => seal === undefined && kind !== 'reasoning')
-  const rest = usage.output - usage.reasoning - readable.reduce((sum, item) => sum + count(item), 0)
+  const shown = readable.reduce((sum, item) => sum + meter.countItem({ model, estimated: true }, item).tokens, 0)
+  const rest = usage.output - usage.reasoning - shown
   const shares = [...sharesOf(thoughts, usage.reasoning), ...sharesOf(compactions, rest)]
   return shares.length === 0 ? undefined : Object.fromEntries(shares)
 }

@@ -1,7 +1,6 @@
 import { PlimsollError } from '../../core/errors.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
 import { newBranch, type Branch, limitOf, modelOf, spenderOf, turnsUntil, type ChainedItems } from './branch.ts'
-import { compact, type Compaction, type CompactOptions } from '../epoch/compact.ts'
 import { flushOutbox, tolerantDeps, type TolerantDeps } from './degraded.ts'
 import type { EngineDeps } from '../deps.ts'
 import {
@@ -13,7 +12,7 @@ import {
   type ReadRequest,
   type ReadyRequest,
 } from '../prepare/prepare.ts'
-import { record, type RecordedTurn, type RecordRequest } from './record.ts'
+import { discard, record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope.ts'
 import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
 import { appendTo, catchUp, seedCalibration } from './log.ts'
@@ -30,6 +29,20 @@ import type { MayRun } from '../tool-results/tool-budget.ts'
 import { readRequest } from '../prepare/open.ts'
 import type { BudgetStanding, LedgerTotals, TurnUsage } from '../../meter/index.ts'
 import { highWater } from '../epoch/thresholds.ts'
+
+export interface CompactOptions {
+  /** What the summary should hold: it reaches the model that writes it, and stays in view beside the summary. */
+  readonly instructions?: string
+  /** The conversation as it would be sent now. With it the reduction happens at once; without it, with the next `prepare`. */
+  readonly request?: PrepareRequest
+}
+
+export type Compaction =
+  | { readonly status: 'done'; readonly epoch: string; readonly before: number; readonly after: number }
+  /** Nothing could be gained. */
+  | { readonly status: 'nothing'; readonly reason: string; readonly before: number; readonly after: number }
+  /** The next `prepare` does it. */
+  | { readonly status: 'with-next-request' }
 
 export interface SessionOptions {
   /** Names the log. Any text; it never becomes a path. */
@@ -88,6 +101,7 @@ export interface GatewaySession extends Session {
   standingRead(request: ReadRequest): Promise<StandingView>
 }
 
+/** Longer than other functions: a line for each verb, around the two ways in which one is run. */
 export function createSession(deps: () => Promise<EngineDeps>, options: SessionOptions): GatewaySession {
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
@@ -95,8 +109,8 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   /** Made once for the engine's parts, which change with the settings. */
   let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
   const branchOf = (engine: EngineDeps): Branch => {
-    const owner = { tenant, session: id, agent, key: nameOfKey(engine, key) }
-    return (known ??= newBranch(owner, (work) => runAnyway(work), engine))
+    const owner = { tenant, session: id, agent, key: nameOfKey(engine, key), inOrder: runAnyway }
+    return (known ??= newBranch(owner, engine))
   }
   /** One writer per branch, on a branch that knows its log, other processes' records included. */
   const run = <T>(work: Work<T>): Promise<T> =>
@@ -201,10 +215,33 @@ async function recallIn(deps: EngineDeps, branch: Branch, query: string, options
   return recall({ ...last, redact: deps.redact }, query, options)
 }
 
+/** Longer instructions than this are a document, not a wish. */
+const MOST_CHARACTERS = 4_000
+
+/** Reduces whether it is needed or not: to low water, and below it to half of what there is. */
+async function compact(deps: EngineDeps, branch: Branch, options: CompactOptions): Promise<Compaction> {
+  const { request } = options
+  const instructions = options.instructions?.trim().slice(0, MOST_CHARACTERS) ?? ''
+  const asked = instructions === '' ? {} : { instructions }
+  if (request === undefined) {
+    // Through the log: the next request may come to another process.
+    const about = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'compaction-asked' } as const
+    await appendTo(deps, branch, [{ ...about, ...asked }])
+    return { status: 'with-next-request' }
+  }
+  branch.log.ask(asked)
+  const turn = await prepare(deps, branch, readRequest(deps, branch, request))
+  // Nothing is sent: the turn is closed, and what it held of the budgets let go.
+  if (turn.verdict.kind !== 'halt') await discard(deps, branch, turn.id)
+  const { newEpoch, loadBefore: before, loadAfter: after } = turn.report
+  if (newEpoch !== undefined) return { status: 'done', epoch: newEpoch.id, before, after }
+  return { status: 'nothing', reason: branch.log.refusal ?? 'there is no history', before, after }
+}
+
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {
-  const { tenant, session, agent, standing } = branch
-  if (standing.epoch === undefined) return undefined
-  const { id: epoch } = standing.epoch
+  const { tenant, session, agent, log } = branch
+  if (log.epoch === undefined) return undefined
+  const { id: epoch } = log.epoch
   const at = deps.clock.now()
   await appendTo(deps, branch, [{ v: RECORD_VERSION, at, agent, type: 'undo', epoch }])
   deps.emit({ type: 'epoch-undone', epoch, at, tenant, session, agent })
@@ -275,7 +312,7 @@ export interface SessionStatus {
 }
 
 async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus> {
-  const { log, requests, standing } = branch
+  const { log, requests } = branch
   const model = modelOf(branch)
   const used = nextLoad(branch)
   const lastLimit = limitOf(branch)
@@ -292,7 +329,7 @@ async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus
     threshold,
     turnsRemaining,
     turns: Math.max(log.turns, branch.turns.count),
-    epoch: standing.epoch?.id,
+    epoch: log.epoch?.id,
     pins: log.pins.size,
     spent: log.calls.totals(),
     lastTurn,

@@ -1,6 +1,6 @@
 import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
-import { RECORD_VERSION, type UsageSeen, type LogRecord } from '../../core/records.ts'
+import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Branch, spenderOf } from '../session/branch.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -20,7 +20,11 @@ interface FinishedCall {
 }
 
 /** A call as the log keeps it: priced by the model that answered, the summarizer's by its own. The caller may add to it. */
-export function callRecord(deps: EngineDeps, { agent, key }: Pick<Branch, 'agent' | 'key'>, call: FinishedCall): UsageSeen {
+export function callRecord(
+  deps: EngineDeps,
+  { agent, key }: Pick<Branch, 'agent' | 'key'>,
+  call: FinishedCall,
+): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
   return {
@@ -77,10 +81,8 @@ export async function payForCall(
   context: PrepareContext,
   { name, model = name }: Pick<Summarizer, 'name' | 'model'>,
   plan: CallPlan,
-  /** Takes what the log is to hold. @default appends it at once */
-  log?: (record: LogRecord) => Promise<void>,
 ): Promise<SideCall | undefined> {
-  const { deps, branch } = context
+  const { deps, branch, inBackground } = context
   const facts = deps.meter.factsOf(model)
   const answer = await deps.budgets?.reserve({
     ...payerOf(deps, branch),
@@ -101,7 +103,8 @@ export async function payForCall(
         const call = callRecord(deps, { agent, key }, { model, purpose: 'summary', usage: given.usage, durationMs })
         await settleCall(deps, reservation, call)
         tellCall(deps, branch, call)
-        await (log === undefined ? appendTo(deps, branch, [call]) : log(call))
+        if (inBackground === undefined) await appendTo(deps, branch, [call])
+        else inBackground.records.push(call)
         return given
       } catch (error) {
         // Settled already when only the log failed; then this changes nothing. What ran out of time may have been billed.
@@ -146,22 +149,9 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
     retryable: answer.verdict === 'halt' ? answer.retryable : undefined,
   }
   if (answer.verdict === 'halt') return { verdict, view }
-  return { verdict, reservation: answer.reservation, view: closing(context, view, answer.maxOutputTokens) }
-}
-
-/** The closing turn: no tools, the instruction, and no more output than is left to pay for. */
-function closing(context: PrepareContext, view: View, maxOutputTokens: number): View {
-  const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens }
-  const { conversation, headers } = withNewHead(context, view, changes)
-  const { text } = context.codec.encode(conversation)
-  return {
-    ...view,
-    conversation,
-    headers,
-    text,
-    splices: undefined,
-    load: { ...view.load, bytes: Buffer.byteLength(text) },
-  }
+  // The closing turn: no tools, the instruction, and no more output than is left to pay for.
+  const changes = { keepTools: [], addInstruction: FINAL_INSTRUCTION, maxOutputTokens: answer.maxOutputTokens }
+  return { verdict, reservation: answer.reservation, view: withNewHead(context, view, changes) }
 }
 
 /** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */

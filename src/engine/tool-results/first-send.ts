@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import type { ToolBudgetRule } from '../../core/policy.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
 import type { PrepareContext, Standing, NewEdit, Resolved, TakenIn, View } from '../prepare/context.ts'
-import { fixedTokensOf, textTokensOf, tokensOf, isOver } from '../prepare/counting.ts'
+import { fixedCountOf, textTokensOf, tokensOf, isOver } from '../prepare/counting.ts'
 import {
   isLarge,
   budgetOf,
@@ -215,7 +215,7 @@ function tokensWithout(context: PrepareContext, standing: Standing, turns: reado
       edit.op === 'insert' ? [] : [[edit.id, edit]],
     ),
   )
-  let sum = fixedTokensOf(context)
+  let sum = fixedCountOf(context).high
   for (const item of conversation.items) {
     const edit = edits.get(item.id)
     if (own.has(item.id) || edit?.op === 'drop') continue

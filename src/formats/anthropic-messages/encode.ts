@@ -97,11 +97,10 @@ const MARKABLE = new Set(['text', 'image', 'document', 'tool_use', 'tool_result'
  * has (the vendor looks back over twenty). Undefined when the client has marks of its own, or nothing can carry one.
  */
 export function placeCacheMarks(text: string, options: MarkOptions = {}): string | undefined {
-  const { summaryMessage, suffixMessages = 0 } = options
+  const { summaryMessage } = options
   if (text.includes('"cache_control"')) return undefined
   const root = indexJson(text)
-  const all = member(root, 'messages')?.items ?? []
-  const messages = all.slice(0, all.length - suffixMessages)
+  const messages = member(root, 'messages')?.items ?? []
   const places = new Set<number>()
   const splices: Splice[] = []
   const add = (splice: Splice | undefined): void => {

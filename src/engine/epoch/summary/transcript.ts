@@ -48,29 +48,6 @@ export function transcriptWithin(
   return dropped === 0 ? lines.join('\n') : `[${dropped} older entries left out]\n${lines.join('\n')}`
 }
 
-/** All lines in parts of at most so many tokens each, oldest first; a line that is longer by itself is cut. */
-export function transcriptParts(
-  items: readonly Item[],
-  maxTokens: number,
-  countText: (text: string) => number,
-): string[] {
-  const parts: string[][] = []
-  let left = 0
-  for (const item of items) {
-    const line = transcriptLine(item)
-    if (line === undefined) continue
-    const cost = countText(line) + 1
-    const fitting = cost > maxTokens ? cutHead(line, Math.floor((line.length * maxTokens) / cost)) : line
-    if (parts.length === 0 || cost > left) {
-      parts.push([])
-      left = maxTokens
-    }
-    parts.at(-1)!.push(fitting)
-    left -= cost
-  }
-  return parts.map((lines) => lines.join('\n'))
-}
-
 /** The first bytes of a text, never half a character. */
 export const excerptOf = (text: string, maxBytes: number): string =>
   byteLength(text) <= maxBytes ? text : `${cutHeadBytes(text, maxBytes)}...`
@@ -85,3 +62,7 @@ const QUOTE_BYTES = 2_000
 /** What a person asked of this summary stays with it: code cannot follow it, the next model can. */
 export const askedFor = ({ instructions }: { readonly instructions?: string }): string =>
   instructions === undefined ? '' : `The user asked of this summary: ${excerptOf(instructions, QUOTE_BYTES)}`
+
+/** The same for the model that writes it. */
+export const withInstructions = (system: string, instructions: string | undefined): string =>
+  instructions === undefined ? system : `${system}\nThe user asks of this summary: ${instructions}`

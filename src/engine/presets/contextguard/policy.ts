@@ -140,8 +140,6 @@ export const contextguard: Policy = {
   intake: { maxShare: Infinity, previewShare: 0.25 },
   estimator: { defaultFactor: 2.5 },
   passes: 3,
-  // One call; what is above 80 % of the summarizer's window leaves its oldest lines out.
-  summaries: { parts: false },
   cascade: [
     { step: 'summarise', tail: 0 },
     { step: 'squeeze', floorTokens: 40, above: 0.7, to: 0.5 },
