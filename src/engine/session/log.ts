@@ -15,10 +15,10 @@ import { handlesOfRecord, putArtifact, reference } from '../store-admin/retentio
 import { formKey } from './branch-log.ts'
 import type { Branch } from './branch.ts'
 
-/** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
+/** Reads the log entries that the branch has not read yet: all of them at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   const { tenant, session, log } = branch
-  // Nearly always there is nothing, and this is the cheapest way to know.
+  // Usually nothing is new, and asking for the version is the cheapest way to know.
   if ((await deps.sessions.version(tenant, session)) === log.version) return
   for await (const { version, record } of deps.sessions.read(tenant, session, log.version)) {
     absorb(branch, record, version)
@@ -26,13 +26,12 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   }
 }
 
-/** Records that a store takes in at once; more would hold up everybody else who writes. */
+/** Log entries in one write; a larger write would delay other writers. */
 const BATCH = 500
 
 /**
- * Appends, and keeps up without reading the same records again. What waited for a write to go with goes first. A first request may have a hundred
- * thousand items: what was decided and what it cost stays together and goes before them. Items that stand in the log without the decision about
- * them would pass for sent as they are, and a client sends them again.
+ * Appends log entries and absorbs them without reading them back. A first request may have a hundred thousand items, so decisions and usage are
+ * written before the items: an item in the log without the decision about it would look as if it had been sent unchanged.
  */
 export async function appendTo(
   deps: EngineDeps,
@@ -51,7 +50,7 @@ export async function appendTo(
   for (const batch of batches) {
     if (batch.length === 0) continue
     const version = await deps.sessions.append(tenant, session, batch, undefined, options)
-    // Another process wrote in between: take its records in first, in the order of the log.
+    // Another process wrote in between: read its entries first, in the order of the log.
     if (version !== log.version + batch.length) await catchUp(deps, branch)
     else for (const record of batch) absorb(branch, record, log.version + 1)
   }
@@ -68,33 +67,33 @@ function absorb({ agent, log, standing, wish }: Branch, record: LogRecord, versi
 }
 
 /**
- * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
- * only, so that a restarted process, or another proxy, decides exactly as this one would.
+ * Prepares the calibration's first state for the log. From then on the branch learns from its own usage entries only, so that a restarted process, or
+ * another proxy, makes the same decisions.
  */
 export async function seedCalibration(deps: EngineDeps, { tenant, agent, log }: Branch): Promise<void> {
   if (deps.calibrations === undefined || log.calibration !== undefined) return
   const { v, models } = (await deps.calibrations.of(tenant)).state()
-  // Not worth a write of its own: it goes before the first record that builds on it.
+  // Written together with the first entry that builds on it.
   log.begin({ v: RECORD_VERSION, at: deps.clock.now(), agent, type: 'calibration', state: { v, models } })
 }
 
-/** Makes texts durable behind their handles, before any view mentions them. */
+/** Stores texts as artifacts before a view mentions their handles. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
   for (const { text, content = Buffer.from(text), mime, tool, callId, about } of texts)
     await putArtifact(deps, branch, content, { tool, callId, ...about, ...(mime !== undefined && { mime }) })
 }
 
 interface Decided {
-  /** What stood before this request. */
+  /** The edits that applied before this request. */
   readonly standing: Standing
   readonly edits: readonly NewEdit[]
 }
 
-/** What the log needs about one request: its items, what was decided about it, and what it builds on. */
+/** The log entries about one request: its items, the decisions about it, and the earlier edits that it uses. */
 export function journalOf(context: PrepareContext, decided: Decided): Journal {
   const { deps, branch, conversation } = context
-  // Epochs and first-send edits are found in any session of the tenant, and sessions are pruned one by one: what this session builds on is copied
-  // into its own log.
+  // Epochs and first-send edits may come from another session of the tenant, which can be pruned: this session copies those that it uses into its own
+  // log.
   const adopted = (): readonly (Epoch | FirstSendEdit)[] => {
     const { epoch, firstSend } = decided.standing
     const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
@@ -108,17 +107,11 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
   async function records(): Promise<LogRecord[]> {
     items = await archivable(context)
     const at = deps.clock.now()
-    const audits = decided.edits.map((edit): LogRecord => ({
-      v: RECORD_VERSION,
-      at,
-      agent: branch.agent,
-      type: 'audit',
-      action: 'first-send',
-      ...sizesOf(edit),
-    }))
+    const common = { v: RECORD_VERSION, at, agent: branch.agent, type: 'audit', action: 'first-send' } as const
+    const audits = decided.edits.map((edit): LogRecord => ({ ...common, ...sizesOf(edit) }))
     return [...newItems(context, items, at), ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
   }
-  /** The next request need not look at these items again; what only the outbox has is tried again. */
+  /** The next request skips these items; items that only reached the outbox are tried again. */
   const noteArchived = (): void => {
     if (items.every(({ key }) => branch.log.archived.has(key))) branch.archivedItems = conversation.items
   }
@@ -136,7 +129,7 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
       await written
       if (sent.length > 0) await appendTo(deps, branch, sent)
     },
-    // What no log of this session holds must be durable before the request leaves.
+    // Edits that this session's log does not hold must be durable before the request leaves.
     later: () =>
       written !== undefined || decided.edits.length + adopted().length > 0
         ? undefined
@@ -150,24 +143,19 @@ interface Archivable {
   readonly identity: string
   readonly chain: string
   readonly fragment: string
-  /** What the archive knows its bytes by. */
+  /** The key of its bytes in the archive: see `formKey`. */
   readonly key: string
 }
 
-/** Items between two turns for other requests. */
+/** Items that are read before other requests get a turn on the event loop. */
 const SLICE = 1_000
 
 /**
- * Every item that the archive may not hold yet, those outside the chain (reasoning, reminders) under an identity of their own: a
- * fold takes them out as well.
+ * The items that the archive may not hold yet. Those outside the chain (reasoning, reminders) get an identity of their own, since a fold removes them
+ * as well.
  */
-async function archivable({
-  deps,
-  branch,
-  codec,
-  conversation,
-  links,
-}: PrepareContext): Promise<readonly Archivable[]> {
+async function archivable(context: PrepareContext): Promise<readonly Archivable[]> {
+  const { deps, branch, codec, conversation, links } = context
   const { items } = conversation
   const from = deps.memo.shared(branch.archivedItems, items)
   let next = links.filter(({ index }) => index < from).length
@@ -176,7 +164,7 @@ async function archivable({
   for (let index = from; index < items.length; index++) {
     const link = links[next]?.index === index ? links[next++]! : undefined
     const fragment = codec.fragment(conversation, items[index]!)
-    // By its bytes: two thoughts of equal text differ in their signatures.
+    // By its bytes: two reasoning items with the same text differ in their signatures.
     const identity = link?.identity ?? deps.hash(`outside:${fragment}`)
     chain = link?.chain ?? chain
     found.push({ index, identity, chain, fragment, key: formKey(deps, identity, fragment) })
@@ -185,7 +173,7 @@ async function archivable({
   return found
 }
 
-/** An item that comes back in other bytes is archived once more, without the text that is known. */
+/** An item that comes back with other bytes is archived again, without its text. */
 function newItems({ branch, conversation }: PrepareContext, items: readonly Archivable[], at: number): ItemSeen[] {
   const { archived } = branch.log
   const records: ItemSeen[] = []
@@ -197,21 +185,8 @@ function newItems({ branch, conversation }: PrepareContext, items: readonly Arch
     const item = conversation.items[index]!
     const { kind, role, callId, toolName } = item
     const text = isFurtherForm ? '' : item.text
-    const record: ItemSeen = {
-      v: RECORD_VERSION,
-      at,
-      agent: branch.agent,
-      type: 'item-seen',
-      identity,
-      chain,
-      kind,
-      role,
-      text,
-      fragment,
-      callId,
-      toolName,
-    }
-    records.push(record)
+    const common = { v: RECORD_VERSION, at, agent: branch.agent, type: 'item-seen' } as const
+    records.push({ ...common, identity, chain, kind, role, text, fragment, callId, toolName })
   }
   return records
 }
