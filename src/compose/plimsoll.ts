@@ -16,7 +16,7 @@ import { storedApi } from './api/stored.ts'
 export { defaultStore, findSecret, plimsollHome } from './home.ts'
 export type { LiveOptions, Plimsoll, PlimsollOptions } from '../options.ts'
 
-/** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
+/** Creates the engine. Parts are opened on first use; `close` closes all of them. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return compose(checkOptions(options))
 }
@@ -54,7 +54,7 @@ function compose(options: PlimsollOptions): Plimsoll {
     ledger,
     reconfigure(next) {
       live.change(next)
-      // Each is rebuilt from its log under the new settings; one that somebody holds follows with its next call.
+      // Sessions are rebuilt from their logs under the new settings; a session that a program holds follows with its next call.
       open.clear()
     },
     isReady: async () => (await engine.secret()).length > 0 && (await foundation.isReady()),
@@ -67,7 +67,7 @@ function compose(options: PlimsollOptions): Plimsoll {
       const unwritten = await engine.flush()
       open.clear()
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
-      // Everything is let go, whatever fails on the way.
+      // Everything is closed, even when one of the parts fails to close.
       for (const close of [engine.saveLearned, readers.close, engine.close, ...foundation.closings])
         await Promise.resolve(close()).catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
