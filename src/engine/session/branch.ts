@@ -21,11 +21,8 @@ import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.t
  */
 export interface Branch extends BranchOwner {
   readonly inOrder: InOrder
-  /** What the session's log says about this agent. */
   readonly log: BranchLog
-  /** The epoch that applies to the next request, as far as this process knows. */
   readonly standing: Readonly<StandingEpoch>
-  /** The last request of this process, and the hashes of all its requests. */
   readonly requests: Readonly<LastRequest>
   /** Prepared requests without an answer yet. */
   readonly turns: Readonly<OpenTurns>
@@ -37,9 +34,7 @@ export interface Branch extends BranchOwner {
   /** The last request's items, once all of them are archived; `log.ts` assigns it. */
   archivedItems: readonly Item[]
   readonly outbox: Readonly<Outbox>
-  /** A compaction that a user asked for. */
   readonly wish: Readonly<CompactWish>
-  /** A summary that is being written in the background. */
   readonly background: Readonly<BackgroundSlot>
 }
 
@@ -75,7 +70,6 @@ export function newBranch(owner: BranchOwner, inOrder: InOrder, deps: Pick<Engin
 export const wasSent = ({ log, requests }: Pick<Branch, 'log' | 'requests'>, chain: string): boolean =>
   log.sent.has(chain) || requests.has(chain)
 
-/** The model of the last request, by memory or else by the log. */
 export const modelOf = ({ log, requests }: Branch): string | undefined => requests.last?.model ?? log.lastCall?.model
 
 export const limitOf = ({ log, requests }: Branch): Limit | undefined => requests.last?.limit ?? log.lastCall?.limit
@@ -128,7 +122,6 @@ interface Trail extends ChainedItems, Standing {
 /** Number of calls whose growth is averaged. */
 const MOST_GROWTH = 10
 
-/** The last request that this process prepared. */
 class LastRequest {
   last: Sent | undefined
   /** Its standing edits; undefined when they must be looked up in the store again. */
@@ -200,9 +193,7 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly unwritten?: Unwritten
 }
 
-/** Requests whose answer was not recorded yet. */
 class OpenTurns {
-  /** The highest turn number so far. */
   count = 0
   readonly #open = new Map<string, OpenTurn>()
 
@@ -274,7 +265,6 @@ class Outbox {
     return fits
   }
 
-  /** Empties the outbox and returns its content. */
   take(): Pick<Outbox, 'records' | 'epochs' | 'artifacts'> {
     const { records, epochs, artifacts } = this
     this.records = []

@@ -6,7 +6,6 @@ import type { EngineDeps } from '../deps.ts'
 import type { Branch } from './branch.ts'
 import { appendTo } from './log.ts'
 
-/** The engine's parts, with stores that fall back to memory. */
 export interface TolerantDeps {
   readonly deps: EngineDeps
   readonly isDown: () => boolean

@@ -84,7 +84,6 @@ export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterab
 }
 
 interface Decided {
-  /** The edits that applied before this request. */
   readonly standing: Standing
   readonly edits: readonly NewEdit[]
 }
@@ -137,7 +136,6 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
   }
 }
 
-/** An item that the archive may not hold yet. */
 interface Archivable {
   readonly index: number
   readonly identity: string

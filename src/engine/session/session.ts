@@ -293,7 +293,6 @@ function nextLoad({ log, requests, toolUse }: Branch): number {
   return known + Math.ceil(toolUse.turn?.all ?? 0)
 }
 
-/** An item as listed for choosing pins. */
 export interface SeenItem {
   readonly identity: string
   readonly kind: string
