@@ -15,7 +15,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import { show } from '../src/engine/intake/index.ts'
-import { createPlimsoll } from '../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../src/plimsoll.ts'
 import { groupingAccuracy, LOGHUB_SYSTEMS } from '../test/intake/grouping-accuracy.ts'
 import { countTokens, HANDLE, seeded, toolOutputs } from '../test/intake/helpers.ts'
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPlimsoll } from '../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../src/plimsoll.ts'
 import { toolLoop } from '../test/support/anthropic-loop.ts'
 
 /*

@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest'
 const SRC = resolve(import.meta.dirname, '../src')
 
 /** What each layer may import from. `node:` modules and packages are free everywhere but in the core. */
-const PRODUCT = ['core', 'util', 'meter', 'formats', 'ports', 'drivers', 'engine', 'settings', 'compose', '.']
+const ENGINE = ['core', 'util', 'meter', 'formats', 'ports', 'drivers', 'engine', 'settings', 'compose']
+/** `.` holds `createPlimsoll`, which gives programs the engine and the gateway's `fetch` in one object. */
+const PRODUCT = [...ENGINE, '.']
 const ARROWS: Record<string, readonly string[]> = {
   util: ['util'],
   core: ['core'],
@@ -15,8 +17,8 @@ const ARROWS: Record<string, readonly string[]> = {
   drivers: ['core', 'util', 'ports', 'meter', 'drivers'],
   engine: ['core', 'util', 'ports', 'meter', 'engine'],
   settings: ['core', 'util', 'ports', 'meter', 'formats', 'drivers', 'engine', 'settings'],
-  compose: [...PRODUCT, 'gateway', 'adapters'],
-  gateway: [...PRODUCT, 'gateway', 'dashboard'],
+  compose: ENGINE,
+  gateway: [...ENGINE, 'gateway'],
   dashboard: [...PRODUCT, 'gateway', 'dashboard'],
   adapters: [...PRODUCT, 'adapters'],
   mcp: [...PRODUCT, 'gateway', 'mcp'],

@@ -34,6 +34,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'gateway/identity.ts': 'how clients name their sessions',
   },
   'frameworks, whose packages are named after vendors': {
+    'compose/api/reader-shapes.ts': 'tools in the shape that each framework gives them',
     'adapters/': 'imports and describes them',
   },
   secrets: {

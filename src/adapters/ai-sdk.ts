@@ -11,7 +11,7 @@ import {
   type ManagedTurn,
   type TurnOptions,
 } from './kit.ts'
-import type { AiSdkReader } from './reader-shapes.ts'
+import type { AiSdkReader } from '../compose/api/reader-shapes.ts'
 
 export interface MiddlewareOptions<Version extends SdkVersion = SdkVersion> extends TurnOptions {
   /** The major version of `ai` in use. @default 7 */

@@ -13,7 +13,7 @@ import {
   type AgentOptions,
   type OpenTurn,
 } from './kit.ts'
-import type { LangChainReader } from './reader-shapes.ts'
+import type { LangChainReader } from '../compose/api/reader-shapes.ts'
 
 export type AdkOptions = AgentOptions
 

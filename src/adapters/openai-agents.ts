@@ -21,7 +21,7 @@ import {
   shortened,
   type HistoryOptions,
 } from './kit.ts'
-import type { AgentsReader } from './reader-shapes.ts'
+import type { AgentsReader } from '../compose/api/reader-shapes.ts'
 import { any, code, driver, either, list } from '../settings/values.ts'
 
 export interface AgentsOptions extends TurnOptions {

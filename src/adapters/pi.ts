@@ -3,7 +3,7 @@ import { usageIn } from '../core/usage.ts'
 import { detectFormat } from '../formats/registry.ts'
 import type { Plimsoll, Session } from '../index.ts'
 import { AGENT_OPTIONS, checkAdapter, openTurn, shortened, type AgentOptions, type OpenTurn } from './kit.ts'
-import type { LangChainReader } from './reader-shapes.ts'
+import type { LangChainReader } from '../compose/api/reader-shapes.ts'
 
 export type PiOptions = AgentOptions
 

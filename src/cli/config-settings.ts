@@ -3,7 +3,7 @@ import { policyOf, windowOf, type Config } from '../settings/index.ts'
 import { FILES, GATEWAY, LIBRARY, PROXY, those, type Setting } from '../settings/settings.ts'
 import { policyNamed } from '../engine/presets/index.ts'
 import { plainSettingsOf } from './proxy-options.ts'
-import { defaultStore } from '../compose/plimsoll.ts'
+import { defaultStore } from '../plimsoll.ts'
 
 /** A setting as it stands, and where that comes from. */
 export interface Shown {

@@ -9,13 +9,7 @@ import { tenantsWithSessions } from '../dashboard/stored-sessions.ts'
 import { runDemoSession } from './demo.ts'
 import { budgetsOf } from '../settings/index.ts'
 import { checkLiveOptions } from '../compose/named-policies.ts'
-import {
-  createPlimsoll,
-  defaultStore,
-  type LiveOptions,
-  type Plimsoll,
-  type PlimsollOptions,
-} from '../compose/plimsoll.ts'
+import { createPlimsoll, defaultStore, type LiveOptions, type Plimsoll, type PlimsollOptions } from '../plimsoll.ts'
 import type { ProxyConfig } from '../settings/apply.ts'
 import { knownModels } from './catalogue.ts'
 import { collectSooner } from './heap-growth.ts'

@@ -7,7 +7,7 @@ import type { SessionRow } from '../dashboard/page-types.ts'
 import { listedSessions } from '../dashboard/stored-sessions.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore, sqlitePath, withoutPassword } from '../drivers/open-store.ts'
-import { defaultStore, findSecret } from '../compose/plimsoll.ts'
+import { defaultStore, findSecret } from '../plimsoll.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 
 /** Tenants with sessions of people and agents. */

@@ -3,24 +3,9 @@ import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { statusOf } from '../gateway/answer.ts'
+import type { Dashboard } from '../gateway/http/serve.ts'
 import { type Asked, type RouteDeps, ROUTES } from './routes.ts'
 import { staticFile } from './static-files.ts'
-
-/** The page and its API. The server that it runs in checks host, origin and token first. */
-export interface Dashboard {
-  /** Static files, which contain no data and are served without a token; the page asks for it. */
-  isOpen(path: string): boolean
-  serves(path: string): boolean
-  handle(asked: PageRequest): Promise<void>
-}
-
-export interface PageRequest {
-  readonly incoming: IncomingMessage
-  readonly response: ServerResponse
-  readonly path: string
-  /** The tenants that the caller may see; not called for open paths. */
-  readonly audience: () => Promise<Audience>
-}
 
 const API = '/plimsoll/ui/'
 const DOWNLOAD = '/plimsoll/download/'

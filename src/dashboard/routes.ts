@@ -1,6 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import { type Handle, isHandle } from '../core/handles.ts'
-import type { Plimsoll } from '../options.ts'
+import type { Plimsoll } from '../plimsoll.ts'
 import type { StepOwner } from '../gateway/hidden/session.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { conversationPageOf, hiddenRowsOf } from './conversation-page.ts'

@@ -1,7 +1,7 @@
 import { PlimsollError } from '../core/errors.ts'
 import { unreadCall } from '../formats/endpoints.ts'
 import type { Gateway } from './gateway.ts'
-import { toUpstream } from './headers.ts'
+import { toUpstream } from './http/headers.ts'
 import { SESSION_HEADER } from './identity.ts'
 import { AnswerBody, answerOf, type UpstreamAnswer } from './read-answer.ts'
 import type { Reply, Transport } from './types.ts'

@@ -3,7 +3,7 @@ import { modelName } from '../core/model-name.ts'
 import { errorAnswer } from './answer.ts'
 import type { IncomingRequest, Reply, Transport, Upstream } from './types.ts'
 import { isEncoded } from './http/encoding.ts'
-import { POLICY_HEADER } from './headers.ts'
+import { POLICY_HEADER } from './http/headers.ts'
 import type { HeaderReader } from './identity.ts'
 import { exchange, relayOf } from './exchange.ts'
 import {

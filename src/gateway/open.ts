@@ -16,7 +16,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { BoundedMap } from '../util/bounded-map.ts'
 import { nextRound } from '../util/yield-now.ts'
 import type { Conversations, Visit } from './conversations.ts'
-import { POLICY_HEADER } from './headers.ts'
+import { POLICY_HEADER } from './http/headers.ts'
 import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
 import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
 import type { StepOwner } from './hidden/session.ts'
@@ -30,7 +30,7 @@ import {
   type TenantRule,
   type UntoldSpeaker,
 } from './identity.ts'
-import type { Ledger } from './operate/ledger.ts'
+import type { Ledger } from '../compose/ledger.ts'
 import type { IncomingRequest, Transport } from './types.ts'
 
 export interface GatewayParts {

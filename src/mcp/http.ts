@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { AddressInfo } from 'node:net'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
-import type { Plimsoll } from '../options.ts'
+import type { Plimsoll } from '../plimsoll.ts'
 import {
   admit,
   answerPreflight,

@@ -1,5 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { Plimsoll } from '../options.ts'
+import type { Plimsoll } from '../plimsoll.ts'
 import type { Argument } from '../settings/check.ts'
 import { driver, group, text, type Schema } from '../settings/values.ts'
 

@@ -17,7 +17,7 @@ import { artifactList, readerTools, type McpTool } from './tools.ts'
 import { contextTools } from './context-tools.ts'
 import { recordOf } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
-import type { Plimsoll } from '../options.ts'
+import type { Plimsoll } from '../plimsoll.ts'
 
 const INSTRUCTIONS =
   'Reads what was removed from a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +

@@ -14,7 +14,7 @@ import {
   windowOf,
 } from '../../src/settings/index.ts'
 import { policies } from '../../src/engine/presets/index.ts'
-import { createPlimsoll } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../src/plimsoll.ts'
 import { proxyConfig } from '../../src/settings/apply.ts'
 
 /** The example of the ai-agent document, as it stands. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
-import { createPlimsoll } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../src/plimsoll.ts'
 import type { PreparedTurn } from '../../src/engine/prepare/prepare.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LogRecord } from '../../src/core/records.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import { createPlimsoll } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../src/plimsoll.ts'
 import type { SessionStore } from '../../src/ports/session-store.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { prepareReadAlong } from '../support/read-along.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPlimsoll } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../src/plimsoll.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 
 const request = (window: number, steps = 200) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPlimsoll } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../src/plimsoll.ts'
 import { resultText } from '../support/anthropic-loop.ts'
 
 describe('a model that no catalogue knows', () => {

@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { describe, expect, it } from 'vitest'
 import { handlesIn } from '../../src/core/handles.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
-import type { PlimsollOptions } from '../../src/compose/plimsoll.ts'
+import type { PlimsollOptions } from '../../src/plimsoll.ts'
 import { call, say, startReferee, type Answer, type BrainTurn } from '../../src/testing/referee/index.ts'
 import { stage, WAYS, type Stage, type Way } from '../sdks/ways.ts'
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Policy } from '../../src/core/policy.ts'
 import { FINAL_REPORT_TOOL } from '../../src/engine/presets/ai-agent/policy.ts'
 import { aiAgent, autosre, cyberAutoagent } from '../../src/engine/presets/index.ts'
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/plimsoll.ts'
 import { call, chars, presetSession, result, textOf, user, type Content } from './session.ts'
 
 /** Rows of the designs' own test tables on tool output, with their numbers, through the verb and through requests. */

@@ -1,7 +1,7 @@
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import type { PreparedTurn } from '../../src/engine/prepare/prepare.ts'
-import { createPlimsoll, type PlimsollOptions } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll, type PlimsollOptions } from '../../src/plimsoll.ts'
 import { contentsApart } from '../support/joined.ts'
 
 export type Part =

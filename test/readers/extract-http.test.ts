@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import type { SummarizerChoice } from '../../src/drivers/open-summarizer.ts'
 import type { Summarizer } from '../../src/ports/summarizer.ts'
-import { createPlimsoll, type Plimsoll } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll, type Plimsoll } from '../../src/plimsoll.ts'
 import {
   say,
   startReferee,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/compose/plimsoll.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/plimsoll.ts'
 
 const opened: Plimsoll[] = []
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { loadConfig } from '../../settings/index.ts'
-import { createPlimsoll } from '../../compose/plimsoll.ts'
+import { createPlimsoll } from '../../plimsoll.ts'
 import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
 import { liveEvents } from '../../drivers/live-events.ts'
 import { withoutPassword } from '../../drivers/open-store.ts'

@@ -13,7 +13,7 @@ import {
   verifyStore,
 } from '../../engine/store-admin/store-admin.ts'
 import { openStore, withoutPassword } from '../../drivers/open-store.ts'
-import { defaultStore, findSecret } from '../../compose/plimsoll.ts'
+import { defaultStore, findSecret } from '../../plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
 import { grouped, plural, short } from '../kit/figures.ts'
 import { withExamples } from '../kit/examples.ts'

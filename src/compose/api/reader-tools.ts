@@ -1,8 +1,9 @@
 import { TOOL_ARGUMENTS, checkedFace } from './checked.ts'
 import type { NewTool } from '../../core/conversation.ts'
-import { PlimsollError } from '../../core/errors.ts'
+import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { recordOf } from '../../core/values.ts'
-import { readerTools } from '../../engine/readers/reader-tools.ts'
+import { type ReaderCall, readerTools } from '../../engine/readers/reader-tools.ts'
+import { answerCall, type Asker } from '../../engine/readers/scope.ts'
 import type { Session } from '../../engine/session/session.ts'
 import type { DeclaredTools } from '../../formats/registry.ts'
 import { isWire, WIRE_FORMATS, wireOf, type WireFormat } from '../../formats/registry.ts'
@@ -13,8 +14,7 @@ import {
   type Answering,
   type FrameworkFormat,
   type FrameworkReaders,
-} from '../../adapters/reader-shapes.ts'
-import { runHiddenTool } from '../../gateway/hidden/session.ts'
+} from './reader-shapes.ts'
 import type { OpenReaders } from '../open/readers.ts'
 
 /** An API format, or a framework with its own form of tools. */
@@ -54,9 +54,8 @@ export function readerToolsOf<F extends ToolFormat>(
   const owner = { tenant, session: id, agent }
   const tools = readerTools(readers.names(window))
   const names = tools.map(({ name }) => name)
-  const deps = { readers: readers.of, names: () => names }
-  const call: Answering = (name, input) =>
-    runHiddenTool(deps, { owner, scope: () => session.scope() }, { id: '', name, input })
+  const asker = async (): Promise<Asker> => ({ scope: await session.scope(), readers: await readers.of(owner) })
+  const call: Answering = (name, input) => answerAsText(asker, { name, input })
   const has = (name: string): boolean => names.includes(name)
   const face: ReaderTools<F> = {
     declarations: declarationsOf(format, tools, call),
@@ -71,6 +70,16 @@ export function readerToolsOf<F extends ToolFormat>(
     },
   }
   return checkedFace(face, TOOL_ARGUMENTS, ['has'])
+}
+
+/** Answers one call of ours. What the model did wrong is part of the answer; it never fails the client's request. */
+export async function answerAsText(asker: () => Promise<Asker>, call: ReaderCall): Promise<string> {
+  try {
+    return (await answerCall(await asker(), call))?.text ?? `There is no tool ${call.name}.`
+  } catch (error) {
+    const message = isPlimsollError(error) ? error.message : 'The stored data cannot be reached at the moment.'
+    return `${call.name} failed: ${message}`
+  }
 }
 
 function declarationsOf<F extends ToolFormat>(

@@ -6,7 +6,7 @@ import type { Tokenizer } from '../../ports/tokenizer.ts'
 import type { Foundation } from './foundation.ts'
 import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summarizer.ts'
 import { byName } from '../../formats/registry.ts'
-import type { PlimsollOptions } from '../../options.ts'
+import type { PlimsollOptions } from '../../settings/options.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 

@@ -2,7 +2,6 @@ import { firstSendKey, type Link } from '../../core/chain.ts'
 import type { Codec, ModelResponse } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { restore, type Restoration } from '../../core/edits.ts'
-import { isPlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import type { Fields } from '../../core/values.ts'
 import { sha256Text } from '../../drivers/crypto/sha256.ts'
@@ -10,10 +9,11 @@ import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
 import type { ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
 import type { ToolOffer } from '../../engine/readers/offered-tools.ts'
 import { COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../engine/readers/reader-tools.ts'
-import { answerCall, type HistoryScope, type ScopedHistory } from '../../engine/readers/scope.ts'
+import type { Asker, HistoryScope, ScopedHistory } from '../../engine/readers/scope.ts'
+import { answerAsText } from '../../compose/api/reader-tools.ts'
 import { readMessages } from '../../formats/kit/editing.ts'
 import type { Wire } from '../../formats/registry.ts'
-import type { HiddenCall, HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../formats/wire/steps.ts'
+import type { HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../formats/wire/steps.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 
@@ -82,7 +82,10 @@ export async function withHiddenSteps<R extends AskingRequest>(
   // Without tools of the client's own some providers refuse calls in the history.
   if (!mayDeclare && conversation.tools.length === 0) return request
   let scope: Promise<HistoryScope> | undefined
-  const asker = { owner, scope: () => (scope ??= session.scope({ items: conversation.items, links })) }
+  const asker = async (): Promise<Asker> => ({
+    scope: await (scope ??= session.scope({ items: conversation.items, links })),
+    readers: await deps.tools.readers(owner),
+  })
   const reader = deps.reader(codec, wire)
   const isHidden = (part: Fields): boolean => wire.callOf(part, isOurs) !== undefined
   const wanted = new Set(await deps.steps.chains(owner))
@@ -127,7 +130,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
       const results: Fields[] = []
       for (const part of own) {
         const call = wire.callOf(part, isOurs)!
-        results.push(wire.resultOf(call, await runHiddenTool(deps.tools, asker, call)))
+        results.push(wire.resultOf(call, await answerAsText(asker, call)))
       }
       const beside = parts.some((part) => wire.isCall(part) && !own.includes(part))
       const id = `h${conversation.items.length}.${taken.length}`
@@ -161,21 +164,6 @@ interface HiddenToolDeps {
   readonly readers: (owner: StepOwner) => Promise<ArtifactReaders>
   /** The tools that a request to this model may get. */
   readonly names: (model: string | undefined) => readonly string[]
-}
-
-/** Answers one call of ours. What the model did wrong is part of the answer; it never fails the client's request. */
-export async function runHiddenTool(
-  deps: HiddenToolDeps,
-  { owner, scope }: { readonly owner: StepOwner; readonly scope: () => Promise<HistoryScope> },
-  call: HiddenCall,
-): Promise<string> {
-  try {
-    const asker = { scope: await scope(), readers: await deps.readers(owner) }
-    return (await answerCall(asker, call))?.text ?? `There is no tool ${call.name}.`
-  } catch (error) {
-    const message = isPlimsollError(error) ? error.message : 'The stored data cannot be reached at the moment.'
-    return `${call.name} failed: ${message}`
-  }
 }
 
 /** Whose steps: tools and hidden steps belong to one agent of one session. */

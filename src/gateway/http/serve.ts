@@ -5,10 +5,9 @@ import type { Dispatcher } from 'undici'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { admit, answerPreflight, authorise, checkOrigin, headerReader, takeToken, type OriginRules } from '../access.ts'
 import { errorAnswer, type Answer } from '../answer.ts'
-import { toClient } from '../headers.ts'
+import { toClient } from './headers.ts'
 import type { Audience } from '../operate/audience.ts'
 import type { Control } from '../operate/control.ts'
-import type { Dashboard } from '../../dashboard/dashboard.ts'
 import { bodyTooLarge } from './encoding.ts'
 import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../types.ts'
@@ -17,6 +16,22 @@ import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
 import { wireOf } from '../../formats/registry.ts'
+
+/** The page and its API. The server that it runs in checks host, origin and token first. */
+export interface Dashboard {
+  /** Static files, which contain no data and are served without a token; the page asks for it. */
+  isOpen(path: string): boolean
+  serves(path: string): boolean
+  handle(asked: PageRequest): Promise<void>
+}
+
+export interface PageRequest {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** The tenants that the caller may see; not called for open paths. */
+  readonly audience: () => Promise<Audience>
+}
 
 /** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
 export interface ServeDeps {

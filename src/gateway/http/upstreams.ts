@@ -5,7 +5,7 @@ import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici'
 import { PlimsollError } from '../../core/errors.ts'
 import { endpointAtRoot, type HeaderReader } from '../../formats/endpoints.ts'
 import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
-import { toUpstream } from '../headers.ts'
+import { toUpstream } from './headers.ts'
 import { AnswerBody, answerOf, type UpstreamAnswer } from '../read-answer.ts'
 import type { Transport, Upstream } from '../types.ts'
 

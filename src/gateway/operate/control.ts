@@ -4,7 +4,7 @@ import type { PlimsollEvent } from '../../core/events.ts'
 import { TOKEN_HEADER, unauthorised } from '../access.ts'
 import { decodePart } from '../http/encoding.ts'
 import { createAudiences, type Asking, type Audience, type AudienceDeps, type Audiences } from './audience.ts'
-import type { Ledger } from './ledger.ts'
+import type { Ledger } from '../../compose/ledger.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Health, metrics, events and the API of a running proxy. Reads events and nothing else. */

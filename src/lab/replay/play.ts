@@ -1,7 +1,7 @@
 import { isPlimsollError } from '../../core/errors.ts'
 import type { PriceModel } from '../../core/price.ts'
 import { codecs } from '../../formats/registry.ts'
-import type { Plimsoll } from '../../options.ts'
+import type { Plimsoll } from '../../plimsoll.ts'
 import type { Recording } from '../transcripts/recording.ts'
 import { conversationView, SessionPricer } from './price.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createPlimsoll, type Plimsoll } from '../../compose/plimsoll.ts'
+import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
 import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { changeEnvelope } from '../../core/edits.ts'

@@ -1,4 +1,4 @@
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../compose/plimsoll.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../plimsoll.ts'
 import { isPlimsollError, type PlimsollError } from '../../core/errors.ts'
 import { handlesIn } from '../../core/handles.ts'
 import type { Policy } from '../../core/policy.ts'

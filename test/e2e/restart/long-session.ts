@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createPlimsoll } from '../../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../../src/plimsoll.ts'
 import { toolLoop } from '../../support/anthropic-loop.ts'
 
 /** Small enough that a thousand turns need many epochs. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PlimsollOptions } from '../../../src/compose/plimsoll.ts'
+import type { PlimsollOptions } from '../../../src/plimsoll.ts'
 import { aiAgent } from '../../../src/engine/presets/index.ts'
 import { messagesApart } from '../../support/joined.ts'
 import { open, step, tool, words, type ChatMessage } from './chat.ts'

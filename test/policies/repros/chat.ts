@@ -1,5 +1,5 @@
 import type { PlimsollEvent } from '../../../src/core/events.ts'
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../../src/compose/plimsoll.ts'
+import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../../src/plimsoll.ts'
 import type { Target } from '../../../src/core/target.ts'
 import { messagesApart } from '../../support/joined.ts'
 

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { openStore } from '../../../src/drivers/open-store.ts'
-import { createPlimsoll } from '../../../src/compose/plimsoll.ts'
+import { createPlimsoll } from '../../../src/plimsoll.ts'
 import { SUMMARISING } from '../../pains/support/summarizer.ts'
 import { toolLoop } from '../../support/anthropic-loop.ts'
 

@@ -1,4 +1,4 @@
-import type { Headers } from './read-answer.ts'
+import type { Headers } from '../read-answer.ts'
 
 /** `off`: not looked at. `observe`: reported and left alone. A name: that policy. */
 export const POLICY_HEADER = 'x-plimsoll-policy'

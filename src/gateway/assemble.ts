@@ -1,20 +1,20 @@
 import cluster from 'node:cluster'
-import { learnedLimits } from '../../engine/learning/learned-limits.ts'
-import type { SessionOptions, GatewaySession } from '../../engine/session/session.ts'
-import type { Plimsoll, PlimsollOptions } from '../../options.ts'
-import { createConversations } from '../../gateway/conversations.ts'
-import { createFetch } from '../../gateway/fetch.ts'
-import { createGateway } from '../../gateway/gateway.ts'
-import { stepReader, hiddenSteps } from '../../gateway/hidden/session.ts'
-import { cacheSizes } from '../cache-sizes.ts'
-import { createSidecar } from '../../gateway/operate/sidecar.ts'
-import { heldHistories } from '../../gateway/held-histories.ts'
-import { responseSessions } from '../../gateway/identity.ts'
-import type { Foundation } from './foundation.ts'
-import type { LiveSettings } from '../live/settings.ts'
-import type { OpenEngine } from './engine.ts'
-import type { OpenModels } from './models.ts'
-import type { OpenReaders } from './readers.ts'
+import { learnedLimits } from '../engine/learning/learned-limits.ts'
+import type { SessionOptions, GatewaySession } from '../engine/session/session.ts'
+import type { PlimsollOptions } from '../settings/options.ts'
+import { createConversations } from './conversations.ts'
+import { createFetch } from './fetch.ts'
+import { createGateway } from './gateway.ts'
+import { stepReader, hiddenSteps } from './hidden/session.ts'
+import { cacheSizes } from '../compose/cache-sizes.ts'
+import { createSidecar } from './operate/sidecar.ts'
+import { heldHistories } from './held-histories.ts'
+import { responseSessions } from './identity.ts'
+import type { Foundation } from '../compose/open/foundation.ts'
+import type { LiveSettings } from '../compose/live/settings.ts'
+import type { OpenEngine } from '../compose/open/engine.ts'
+import type { OpenModels } from '../compose/open/models.ts'
+import type { OpenReaders } from '../compose/open/readers.ts'
 
 export interface GatewayParts {
   readonly foundation: Foundation
@@ -27,10 +27,7 @@ export interface GatewayParts {
 }
 
 /** The handler of `fetch` and the proxy, and the sidecar for other gateways. */
-export function openGateway(
-  options: PlimsollOptions,
-  parts: GatewayParts,
-): Pick<Plimsoll, 'fetch' | 'gateway' | 'limits' | 'sidecar'> {
+export function openGateway(options: PlimsollOptions, parts: GatewayParts) {
   const { foundation, models, engine, readers, live, session } = parts
   const { sessions, content, clock, hash, memo, ledger, emit } = foundation
   // In a program's own cluster, processes share conversations on SQLite as machines do on Postgres.

@@ -1,5 +1,5 @@
-import type { NewTool } from '../core/conversation.ts'
-import { parseInput } from '../formats/wire/steps.ts'
+import type { NewTool } from '../../core/conversation.ts'
+import { parseInput } from '../../formats/wire/steps.ts'
 
 /** Answers a call of one of our tools. */
 export type Answering = (name: string, input: unknown) => Promise<string>

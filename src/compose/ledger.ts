@@ -1,8 +1,8 @@
-import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
-import type { Writable } from '../../util/writable.ts'
-import type { PlimsollEvent } from '../../core/events.ts'
-import type { Usage } from '../../core/usage.ts'
-import { createLedger as createCallLedger, type Ledger as CallLedger, type LedgerOptions } from '../../meter/index.ts'
+import { BoundedMap, jointKey } from '../util/bounded-map.ts'
+import type { Writable } from '../util/writable.ts'
+import type { PlimsollEvent } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
+import { createLedger as createCallLedger, type Ledger as CallLedger, type LedgerOptions } from '../meter/index.ts'
 
 /** One session as its events describe it. */
 interface SessionSummary {
