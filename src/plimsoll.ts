@@ -27,50 +27,50 @@ import type { LiveOptions, PlimsollOptions } from './settings/options.ts'
 export { defaultStore, findSecret, plimsollHome } from './compose/home.ts'
 export type { LiveOptions, PlimsollOptions } from './settings/options.ts'
 
-/** An API format. The names of those that ship complete in an editor. */
+/** An API format. Editors complete the built-in names. */
 export type FormatName = WireFormat | (string & Record<never, never>)
 
 export type Session = EngineSession<FormatName>
 
-/** The event of one type. */
+/** The events of one type. */
 export type EventOf<T extends PlimsollEvent['type']> = Extract<PlimsollEvent, { readonly type: T }>
 
 export interface Plimsoll {
-  /** For any SDK that takes a `fetch`. */
+  /** A `fetch` for any SDK that accepts one. */
   readonly fetch: Fetch
-  /** The three verbs, for an agent loop of your own. */
+  /** A session for your own agent loop. */
   session(options: SessionOptions): Session
-  /** Reads what `session.export()` wrote. A session that is there already gets only what it lacks. */
+  /** Reads what `session.export()` wrote. An existing session gets only the entries that it lacks. */
   importSession(lines: AsyncIterable<string> | Iterable<string>, options?: { tenant?: string }): Promise<ImportReport>
   readonly artifacts: Artifacts
-  /** `recall` and the readers of artifacts as tools for an agent loop of your own: declarations in the shape that you name, and what answers calls. */
+  /** `recall` and the artifact readers as tools for your own agent loop: declarations in a format, and a function that answers calls. */
   tools<F extends ToolFormat>(session: Session, format: F, options?: ReaderToolOptions): ReaderTools<F>
-  /** What sessions left behind: their logs, and reader tools over them. */
+  /** Stored sessions: their logs, and reader tools over them. */
   readonly archive: Archive
   /** The handler behind `fetch` and the proxy. */
   readonly gateway: Gateway
-  /** The same engine behind the contract by which other gateways call a compressor. */
+  /** The engine as a compressor for other gateways, by their contract. */
   readonly sidecar: Sidecar
-  /** Windows and body sizes that endpoints taught: listed, and forgotten on request. */
+  /** Learned windows and body sizes of endpoints; they can be listed and forgotten. */
   readonly limits: Pick<LearnedLimits, 'list' | 'forget'>
-  /** What was spent, by call, agent, session, key and tenant; and how the sessions of this process stand. */
+  /** Spending by call, agent, session, key and tenant, and the status of this process's sessions. */
   readonly ledger: Ledger
   /**
-   * Other settings for the requests to come; what is left out is as if it had never been set. Requests under way end as they began, and
-   * sessions go on from their log.
+   * Replaces the settings for later requests; an option that is left out gets its default. Running requests keep the old settings, and sessions
+   * continue from their log.
    */
   reconfigure(options: LiveOptions): void
   /** Whether the store answers. */
   isReady(): Promise<boolean>
-  /** Tells a listener every event, or those of one type. Calling what it gives back ends that. */
+  /** Calls a listener for all events or for one type. Returns a function that removes it. */
   on(listener: EventSink): () => void
   on<T extends PlimsollEvent['type']>(type: T, listener: (event: EventOf<T>) => void): () => void
   close(): Promise<void>
-  /** The same at the end of a block: `await using plimsoll = createPlimsoll()`. */
+  /** Closes at the end of a block: `await using plimsoll = createPlimsoll()`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Composes the parts. Nothing is opened before it is needed; `close` lets everything go. */
+/** Creates the engine. Parts are opened on first use; `close` closes all of them. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
   return compose(checkOptions(options))
 }
@@ -108,7 +108,7 @@ function compose(options: PlimsollOptions): Plimsoll {
     ledger,
     reconfigure(next) {
       live.change(next)
-      // Each is rebuilt from its log under the new settings; one that somebody holds follows with its next call.
+      // Sessions are rebuilt from their logs under the new settings; a session that a program holds follows with its next call.
       open.clear()
     },
     isReady: async () => (await engine.secret()).length > 0 && (await foundation.isReady()),
@@ -121,7 +121,7 @@ function compose(options: PlimsollOptions): Plimsoll {
       const unwritten = await engine.flush()
       open.clear()
       const failures: unknown[] = unwritten === undefined ? [] : [unwritten]
-      // Everything is let go, whatever fails on the way.
+      // Everything is closed, even when one of the parts fails to close.
       for (const close of [engine.saveLearned, readers.close, engine.close, ...foundation.closings])
         await Promise.resolve(close()).catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]

@@ -1,24 +1,24 @@
 import type { GatewaySession } from '../engine/session/session.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
 
-/** What each cache of a process may hold, in bytes. Absent, each has a bound of its own. */
+/** The size of each cache of a process, in bytes. An absent size means the cache's own default. */
 export interface CacheSizes {
-  /** Bodies that were read before. */
+  /** Decoded request bodies. */
   readonly bodies?: number
   /** Open sessions. */
   readonly sessions?: number
-  /** Texts that were counted. */
+  /** Token counts by text. */
   readonly texts?: number
-  /** Hidden steps as items. */
+  /** Decoded hidden steps. */
   readonly steps?: number
 }
 
-/** The store keeps what it read last, and many small tables have a fixed number of entries. */
+/** For the store's own cache and many small tables. */
 const FIXED_BYTES = 16 * 1024 * 1024
 const LEAST_BYTES = 8 * 1024 * 1024
 const SHARES = { bodies: 0.45, sessions: 0.25, texts: 0.2, steps: 0.1 } as const
 
-/** Shares one bound among all of them, so that together they hold no more than that. */
+/** Divides one bound among all caches. */
 export function cacheSizes(memoryBytes: number | undefined): CacheSizes {
   if (memoryBytes === undefined) return {}
   const left = Math.max(LEAST_BYTES, memoryBytes - FIXED_BYTES)
@@ -28,20 +28,17 @@ export function cacheSizes(memoryBytes: number | undefined): CacheSizes {
 
 const MOST_SESSIONS = 1_000
 const SESSION_BYTES = 40_000_000
-/** So many stay whatever their size: large sessions that take turns must not push each other out. */
+/** At least so many stay open whatever their size, so that large sessions do not evict each other on every request. */
 const LARGE_SESSIONS = 16
 
-/**
- * Sessions that this process need not read again. The one that was not used for longest goes first; when it comes back it is rebuilt from
- * its log and sends the same bytes.
- */
+/** Open sessions. The least recently used is closed first; on its next request it is rebuilt from its log and sends the same bytes. */
 export function openSessions(memoryBytes: number | undefined) {
   const { sessions: room = SESSION_BYTES } = cacheSizes(memoryBytes)
   const largest = memoryBytes === undefined ? room / LARGE_SESSIONS : room
   const open = new BoundedMap<string, GatewaySession>(room)
   return {
     get: (key: string) => open.get(key),
-    /** `bytes` is what it holds, roughly; where it is 0 the size that was said last stands. */
+    /** `bytes`: its approximate size; 0 keeps the last known size. */
     keep(key: string, session: GatewaySession, bytes: number) {
       if (bytes > 0 || !open.has(key)) open.set(key, session, Math.min(Math.max(bytes, room / MOST_SESSIONS), largest))
     },

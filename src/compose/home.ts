@@ -6,10 +6,10 @@ import type { SessionStore } from '../ports/session-store.ts'
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
 
-/** The embedded store of this user. */
+/** The URL of this user's embedded store. */
 export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
-/** The key of handles and tenants: as given, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
+/** The key of handles and tenants: the option, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {
   if (given !== undefined) return given
   const fromEnvironment = process.env['PLIMSOLL_SECRET']

@@ -6,10 +6,7 @@ import type { Schema } from '../settings/values.ts'
 
 type Named = Pick<OptionsOf<typeof LIBRARY>, 'policy' | 'policies' | 'agents'>
 
-/**
- * The policy that a name means: the caller's own first, then one that ships.
- * @throws PlimsollError `bad-config` that lists the names there are.
- */
+/** The policy of a name: the caller's own, else a preset. @throws PlimsollError `bad-config` that lists the known names. */
 export function policyIn({ policies = {} }: Named, given: string | Policy = 'plimsoll'): Policy {
   if (typeof given === 'object') return given
   return (Object.hasOwn(policies, given) ? policies[given] : undefined) ?? policyNamed(given)
@@ -21,13 +18,10 @@ const LIVE = optionsSchema(
   Object.fromEntries(Object.entries(OPTIONS).filter(([, { where }]) => 'live' in where && where.live)),
 )
 
-/**
- * Asked at the start: what is wrong would otherwise fail every request, or count as NaN. Gives the options without those that are
- * undefined.
- */
+/** Checked at start-up: a wrong value would otherwise fail every request, or count as NaN. Returns the options without undefined members. */
 export const checkOptions = <O extends object>(options: O): O => sound(options, ALL, 'createPlimsoll')
 
-/** The same for what changes while requests are under way. */
+/** The same for settings that change while requests are running. */
 export const checkLiveOptions = <O extends object>(options: O): O => sound(options, LIVE, 'reconfigure')
 
 function sound<O extends object>(options: O, schema: Schema, taker: string): O {

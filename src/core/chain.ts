@@ -1,9 +1,8 @@
 import { type ClientProfile, type Hash, identityOf } from './identity.ts'
 import type { Item } from './item.ts'
 
-/** One chained item: where it stands, what it is, and the hash of everything up to and including it. */
+/** A chained item: its index, its identity and the hash of the history up to and including it. */
 export interface Link {
-  /** Index into the items. */
   readonly index: number
   readonly identity: string
   readonly chain: string
@@ -11,19 +10,19 @@ export interface Link {
 
 const EMPTY_CHAIN = ''
 
-/** What was worked out for an item behind a chain; `link` is undefined for an item that stands outside it. */
+/** The cached link of an item; `link` is undefined for an item outside the chain. */
 interface ChainedItem {
   readonly before: string
   readonly index: number
   readonly link: Link | undefined
 }
 
-/** Work on items, found again by the items: a history that grows costs its new ones. */
+/** Caches links by item, so that only new items are hashed when a history grows. */
 export type KnownLinks = WeakMap<Item, ChainedItem>
 
 /**
- * The content chain `h[i] = H(h[i-1], identity[i])`. Reasoning stands outside it, because clients and vendors drop old
- * reasoning between requests, and so does text that the client's profile calls volatile.
+ * The content chain `h[i] = H(h[i-1], identity[i])`. Reasoning is left out, because clients and vendors drop old reasoning between requests; so is
+ * text that the client's profile calls volatile.
  */
 export function chainOf(
   items: readonly Item[],
@@ -49,10 +48,10 @@ export function chainOf(
   return links
 }
 
-/** How many links two chains share from the start, at the same places: a chain hash stands for all that came before it. */
+/** The number of leading links that two chains share, by hash and index. */
 export function sharedLinks(a: readonly Link[], b: readonly Link[]): number {
   const most = Math.min(a.length, b.length)
-  // A link is made once, and lists that have it at the same place begin alike.
+  // A link object occurs in one history only, so lists that share it at one index share all before it.
   if (most > 0 && a[most - 1] === b[most - 1]) return most
   let at = 0
   while (at < most && isSameLink(a[at]!, b[at]!)) at++
@@ -62,18 +61,18 @@ export function sharedLinks(a: readonly Link[], b: readonly Link[]): number {
 const isSameLink = (one: Link, other: Link): boolean =>
   one === other || (one.chain === other.chain && one.index === other.index)
 
-/** The key of a first-send edit. The call id alone would not do: some providers reuse short ids in every turn. */
+/** The key of a first-send edit. The call id alone is not enough: some providers reuse short ids in every turn. */
 export const firstSendKey = (callId: string | undefined, identity: string): string => `${callId ?? ''}:${identity}`
 
 /**
- * Finds covered items in a chain that does not match any more: a client that lost, added or rewrote a few items still has most
- * of the others in the same order. Identities that occur once on both sides are the fixed points (the longest run of them
- * that is in order); repeated ones ("continue", "ok") are placed between those, since one that moved must not drag the rest along.
+ * Finds covered items in a chain whose hash no longer matches, because the client lost, added or rewrote a few items. Identities that occur once on
+ * both sides are the anchors (their longest ordered run); repeated ones ("continue", "ok") are placed between anchors, so that one that moved does
+ * not shift the others.
  */
 export function alignChain(covered: readonly string[], links: readonly Link[]): Alignment {
   const positions = positionsOf(links.map((link) => link.identity))
   const anchors = anchorsOf(covered, positions)
-  // For each covered item the place of the nearest anchor after it: nothing may be placed beyond that.
+  // For each covered item the position of the next anchor: the item must be placed before it.
   const bounds = covered.map(() => links.length)
   let bound = links.length
   for (let i = covered.length - 1; i >= 0; i--) {
@@ -109,12 +108,12 @@ function positionsOf(identities: readonly string[]): Map<string, number[]> {
   return positions
 }
 
-/** Place by covered index, for the longest ordered run of identities that are unique on both sides. */
+/** Link positions by covered index, for the longest ordered run of identities that are unique on both sides. */
 function anchorsOf(covered: readonly string[], positions: ReadonlyMap<string, readonly number[]>): Map<number, number> {
   const pairs: { readonly i: number; readonly at: number }[] = []
   for (const [identity, [i, again]] of positionsOf(covered)) {
-    const places = positions.get(identity)
-    if (i !== undefined && again === undefined && places?.length === 1) pairs.push({ i, at: places[0]! })
+    const found = positions.get(identity)
+    if (i !== undefined && again === undefined && found?.length === 1) pairs.push({ i, at: found[0]! })
   }
   // Longest increasing run: `tails[n]` is the pair that ends the best run of length n + 1.
   const tails: number[] = []
@@ -136,7 +135,7 @@ function anchorsOf(covered: readonly string[], positions: ReadonlyMap<string, re
 }
 
 export interface Alignment {
-  /** For each covered item its place among the links, if it was found. */
+  /** For each covered item its link position, if it was found. */
   readonly placed: readonly (number | undefined)[]
   readonly matched: number
 }

@@ -4,7 +4,7 @@ import type { Fields } from './values.ts'
 import type { Usage } from './usage.ts'
 import type { WireTraits } from './wire-traits.ts'
 
-/** A replacement of one stretch of a text. `start === end` inserts. */
+/** Replaces a range of a text. `start === end` inserts. */
 export interface Splice {
   readonly start: number
   readonly end: number
@@ -21,21 +21,21 @@ export interface Codec {
   encode(conversation: Conversation): {
     readonly text: string
     readonly losses: readonly Loss[]
-    /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
+    /** The changes to the conversation's own text, in order; absent when the text was written from scratch. */
     readonly splices?: readonly Splice[]
   }
-  /** Members of the request as they were parsed, the wire's own names. For reading only. */
+  /** The parsed members of the request, under the wire's own names. Read-only. */
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
-  /** For an engine that remembers the bodies before; without it every body is read and written as a whole. */
+  /** For an engine that caches earlier bodies; without it each body is read and written as a whole. */
   readonly incremental?: IncrementalCodec
-  /** For wires whose provider keeps answers: how the history that it holds is written out. */
+  /** For wires whose provider keeps answers: reads and writes the history that the provider holds. */
   readonly held?: HeldHistory
-  /** The wire text that an item of this conversation was read from, exactly. */
+  /** The exact wire text that the item was read from. */
   fragment(conversation: Conversation, item: Item): string
-  /** The rules of the wire, run on a body. Empty means that the provider would take it. */
+  /** Checks a body against the wire's rules. Empty means that the provider would accept it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
   /**
-   * Sets cache marks in a body without any; absent where the wire has none. Undefined when the client set its own, or there is no place for one.
+   * Sets cache marks in a body that has none. Undefined when the client set its own or no position allows one. Absent on wires without cache marks.
    */
   placeCacheMarks?(text: string, options?: MarkOptions): string | undefined
   /** Headers that the provider's own context management needs in a body; absent where the wire has none. */
@@ -49,25 +49,25 @@ export interface Codec {
 export interface HeldHistory {
   /** Whether the provider keeps the answer to a request, so that a later one can name it. */
   isKept(conversation: Conversation): boolean
-  /** The items that a request brings, as the wire writes them; undefined where one stands only for what the provider holds. */
+  /** The request's items as wire text; undefined when one of them refers to content that only the provider holds. */
   itemsOf(conversation: Conversation): readonly string[] | undefined
-  /** The text of the same request with a whole history in front of them, naming no earlier response. */
+  /** The request's text with the earlier history in front of its items and without a reference to an earlier response. */
   writeOut(conversation: Conversation, earlier: readonly string[]): string | undefined
 }
 
-/** Reading and writing from where a body is new. It changes how long that takes, and no byte. */
+/** Reads and writes only the part of a body that is new. Faster; the bytes are the same. */
 export interface IncrementalCodec {
-  /** What stands at the start of both bodies is not read again: those items are the very same objects, so that work done for them once can be found by them. */
+  /** Items of the common prefix are not read again: they are the same objects, so that caches keyed by item hit. */
   decode(text: string, before: Conversation | undefined): Conversation
-  /** The messages of a request as they were parsed, by the index that items name. */
+  /** The parsed messages of a request, by the index that items name. */
   messages(conversation: Conversation): readonly unknown[]
-  /** Where a message ends in the text. */
+  /** The offset at which a message ends in the text. */
   endOf(conversation: Conversation, message: number): number
-  /** Where the list of messages stands in the text; undefined where there is none. */
+  /** The span of the list of messages in the text; undefined when there is none. */
   listIn(conversation: Conversation): { readonly start: number; readonly end: number } | undefined
-  /** What the changes of a conversation's envelope alone make of its text, in order; undefined where they begin its messages anew. */
+  /** The splices for the changes to the envelope alone, in order; undefined when they rewrite the list of messages. */
   envelope(conversation: Conversation): readonly Splice[] | undefined
-  /** Members of a request with other messages in the place of its own. */
+  /** The members of a request with its messages replaced. */
   withMessages(fields: Fields, messages: readonly unknown[]): Fields
 }
 
@@ -85,7 +85,7 @@ export interface RuleOptions {
   readonly bytes?: number
 }
 
-/** A broken rule: its name, where in the body, and what the vendor says to it. */
+/** A broken rule: its name, the path in the body, and the vendor's message. */
 export interface Violation {
   readonly rule: string
   readonly path: string
@@ -94,27 +94,27 @@ export interface Violation {
 
 export type StopReason = 'end' | 'length' | 'tool-use' | 'refusal' | 'pause' | 'error' | 'unknown'
 
-/** What the model answered, in our words. */
+/** A model's answer as items. */
 export interface ModelResponse {
   readonly id?: string
   readonly model?: string
   readonly items: readonly Item[]
   readonly stop: StopReason
-  /** Absent when the provider said nothing: missing usage is not zero usage. */
+  /** Absent when the provider reported none: missing usage is not zero usage. */
   readonly usage?: Usage
-  /** It says that tools of the provider's ran, although no item shows them: what they found is in its count and not in the request. */
+  /** The provider ran tools of its own that no item shows: their output is in its token count and not in the request. */
   readonly ranHostedTools?: true
-  /** Its items as a request would repeat them, on wires whose provider keeps answers; absent where one of them cannot be repeated. */
+  /** Its items as wire text for a request that repeats them, on wires whose provider keeps answers; absent when one cannot be repeated. */
   readonly repeatable?: readonly string[]
 }
 
-/** Fed with the decoded `data:` payloads of a stream; the bytes pass on elsewhere, unchanged. */
+/** Reads the decoded `data:` payloads of a stream; the bytes are forwarded elsewhere, unchanged. */
 export interface StreamReducer {
-  /** Takes one event. Unknown events and keep-alives are ignored. */
+  /** Reads one event. Unknown events and keep-alives are ignored. */
   push(event: StreamEvent): void
-  /** What has arrived so far, as a whole answer of the wire says it; complete once `done` is true. */
+  /** What has arrived so far, as a response body of the wire; complete once `done` is true. */
   body(): Fields
-  /** The same, read. */
+  /** `body()` as a `ModelResponse`. */
   response(): ModelResponse
   readonly done: boolean
   /** An error event inside the stream, as the provider worded it. */

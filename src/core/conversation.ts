@@ -1,6 +1,6 @@
 import type { Item, Origin, ToolDeclaration } from './item.ts'
 
-/** What a request asks for beside its history, as far as the engine decides on it. */
+/** The settings of a request that the engine reads. */
 export interface RequestSettings {
   readonly model?: string
   /** The request's own output cap. */
@@ -15,20 +15,20 @@ export interface RequestSettings {
   /** Responses API: history that the provider holds and the body does not show. */
   readonly previousResponseId?: string
   readonly conversationId?: string
-  /** A schema or a forced tool decides what the answer looks like: free text cannot be asked for. */
+  /** A schema or a forced tool fixes the form of the answer, so free text cannot be asked for. */
   readonly shapesAnswer?: true
   /** The schema of the answer as a text that the models read. */
   readonly answerSchema?: string
   /** The model has to call a tool. */
   readonly forcesTool?: true
   /**
-   * What the provider puts into the prompt and the body does not show: history and templates that it holds, tools that it runs. It is in
-   * the provider's count and not in ours.
+   * Content that the provider adds to the prompt and the body does not show: history and templates that it holds, tools that it runs. The provider's
+   * count includes it; ours does not.
    */
   readonly unseen?: readonly string[]
 }
 
-/** What the provider is asked to do with a history by itself, in tokens of the prompt. */
+/** The provider's own context management; thresholds in tokens of the prompt. */
 export interface NativeManagement {
   /** Compacts from here on. */
   readonly compactAtTokens?: number
@@ -41,18 +41,18 @@ export interface NativeManagement {
 /** Changes to the envelope, written by the codec when the conversation is encoded. */
 export interface EnvelopeChanges {
   readonly maxOutputTokens?: number
-  /** Only these declared tools stay; the final turn's allow-list. */
+  /** The declared tools that stay, for a final turn. */
   readonly keepTools?: readonly string[]
-  /** Tools stay declared and may not be called, as far as the wire can say so without giving up its cache; `strictly`, whatever it gives up. */
+  /** Tools stay declared and must not be called, where the wire can say so without losing the prompt cache; `strictly`: even if the cache is lost. */
   readonly forbidTools?: true | 'strictly'
   /** Tools of ours, appended after the client's own. */
   readonly addTools?: readonly NewTool[]
   /** Appended to the instructions, where the wire keeps them. */
   readonly addInstruction?: string
   readonly dropPreviousResponseId?: true
-  /** The provider's own context management, where the wire has it and the client asked for none itself. */
+  /** The provider's own context management, where the wire has it and the client requested none. */
   readonly native?: NativeManagement
-  /** Thinking that is bound to a changed prefix is left out by the provider instead of refused. */
+  /** The provider drops thinking that is bound to a changed prefix instead of refusing the request. */
   readonly dropStaleThinking?: true
 }
 
@@ -63,8 +63,8 @@ export interface NewTool {
 }
 
 /**
- * A decoded request. `head` holds the instructions that stand before the history; they and the tools are outside the
- * chain (see `identity.ts`). `items` is the history in order.
+ * A decoded request. `head` holds the instructions in front of the history; they and the tools are outside the chain. `items` is the history in
+ * order.
  */
 export interface Conversation {
   readonly format: string
@@ -73,18 +73,18 @@ export interface Conversation {
   readonly tools: readonly ToolDeclaration[]
   readonly settings: RequestSettings
   readonly changes?: EnvelopeChanges
-  /** Items stand in it that its text does not have. */
+  /** Contains items that its text does not contain. */
   readonly isRestored?: true
-  /** UTF-8 length of the body as it came. */
+  /** UTF-8 length of the received body. */
   readonly bytes?: number
   /** The codec's own index into the original text. Carried, never opened. */
   readonly source: Origin
 }
 
-/** Something another wire has no room for. */
+/** Something that the other API format cannot express. */
 export interface Loss {
   readonly itemId: string
   readonly what: string
-  /** The answer means the same without it: a hint to the provider, a mark, reasoning that only its issuer can read. */
+  /** The answer does not change without it: a hint to the provider, a cache mark, reasoning that only its issuer can read. */
   readonly minor?: true
 }

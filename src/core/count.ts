@@ -1,19 +1,18 @@
 import type { Conversation, RequestSettings } from './conversation.ts'
 import type { Item } from './item.ts'
 
-/** Where a number of tokens came from, strongest first. */
+/** The source of a token count, strongest first. */
 export type CountSource = 'exact' | 'provider' | 'calibrated' | 'estimate' | 'unknown'
 
-/** A number of tokens with the interval it lies in. */
 export interface Count {
-  /** The likely number; it lies in the interval. */
+  /** The likely count, between `low` and `high`. */
   readonly tokens: number
   readonly low: number
-  /** Upper bound of all that can be seen; decisions use it. */
+  /** Upper bound of the visible content; decisions use it. */
   readonly high: number
   /**
-   * So much more it may be, because of content whose size nobody can see: a document by id, a foreign seal. It stands in `high` with its
-   * likely size; nothing is refused, removed or shortened for the rest.
+   * Tokens that may come on top, from content whose size is not visible: a document by id, another provider's encrypted reasoning. `high` contains
+   * its likely size; nothing is refused, removed or shortened because of `unsure`.
    */
   readonly unsure?: number
   readonly source: CountSource
@@ -49,11 +48,11 @@ export function sumCounts(counts: Iterable<Count>): Count {
   return countFrom(tokens, Math.max(0, tokens - Math.sqrt(below)), tokens + Math.sqrt(above), unsure, source)
 }
 
-/** Counts are made for every item of every request: a literal takes a fraction of what spreading an optional member into one does. */
+/** A literal, since counts are made for every item of every request: spreading an optional member costs several times as much. */
 export const countFrom = (tokens: number, low: number, high: number, unsure: number, source: CountSource): Count =>
   unsure > 0 ? { tokens, low, high, unsure, source } : { tokens, low, high, source }
 
-/** Content whose size nobody can see: a likely number, and an interval that decides nothing. */
+/** The count of content whose size is not visible: the upper bound is the likely size, the rest is `unsure`. */
 export const unknownCount = (tokens: number, low: number, most: number): Count =>
   countFrom(tokens, Math.min(low, tokens), tokens, most - tokens, 'unknown')
 
@@ -70,16 +69,16 @@ export function scaleCount(count: Count, factor: number, spread = 0): Count {
 }
 
 /**
- * Whether everything that the provider will count stands in the request. Only then does its count say something about the tokenizer; any
- * other tells how full this conversation is.
+ * Whether the request contains everything that the provider will count. Otherwise its count says how full the conversation is, and nothing about the
+ * tokenizer.
  */
 export const showsWholePrompt = ({ settings, items }: Pick<Conversation, 'settings' | 'items'>): boolean =>
   settings.unseen === undefined && !items.some(hidesContent)
 
-/** A file by id or URL, and what a tool of the provider's found: the body names them and does not hold them. */
+/** A file by id or URL, or a result of a provider's tool: the body refers to it without containing it. */
 export const hidesContent = ({ serverSide, media }: Pick<Item, 'serverSide' | 'media'>): boolean =>
   serverSide === true || media?.some(({ data }) => data === undefined) === true
 
-/** The provider holds the history before this request: what stands in it is only what is new. */
+/** The provider holds the history before this request; the body contains only what is new. */
 export const isChained = ({ previousResponseId, conversationId }: RequestSettings): boolean =>
   previousResponseId !== undefined || conversationId !== undefined

@@ -2,10 +2,10 @@ import type { Conversation, EnvelopeChanges, NewTool } from './conversation.ts'
 import { PlimsollError } from './errors.ts'
 import type { Item, ToolDeclaration } from './item.ts'
 
-/** One change to the view. Pure data: it can be shown, stored, applied again and undone. */
+/** One change to the view. Pure data: it can be shown, stored, re-applied and undone. */
 export type Edit =
   | { readonly op: 'drop'; readonly id: string; readonly reason: string }
-  /** The text gives way to another; `handle` is the address of the original. */
+  /** Replaces the text; `handle` is the address of the original. */
   | {
       readonly op: 'replace'
       readonly id: string
@@ -13,7 +13,7 @@ export type Edit =
       readonly reason: string
       readonly handle?: string
     }
-  /** A new message in front of item `before`; without `before`, at the end of the history. */
+  /** Inserts a message before the item `before`; without `before`, at the end of the history. */
   | {
       readonly op: 'insert'
       readonly id: string
@@ -25,7 +25,7 @@ export type Edit =
 
 export type Plan = readonly Edit[]
 
-/** Edited items by what they were made from: the same edit of the same item is the same object, so that what is known about it is found. */
+/** Edited items by their originals: the same edit of an item gives the same object, so that caches keyed by item hit. */
 export type EditedItems = WeakMap<Item, Item>
 
 /** Applies a plan. Unknown ids are an error: an edit that silently does nothing would be reported as a saving. */
@@ -63,17 +63,17 @@ export function applyEdits<T extends Pick<Conversation, 'items'>>(
   return { ...conversation, items: [...items, ...last] }
 }
 
-/** Puts items back that the client's text does not have: a step that it never saw. What of its own items they hold already goes. */
+/** Restores items of a hidden step, which the client never saw. Client items that contain the same content are removed. */
 export interface Restoration {
   readonly items: readonly Item[]
-  /** The item that they stand in front of; without it, the end. */
+  /** The item before which they are inserted; without it, at the end. */
   readonly before?: string
   readonly instead: readonly string[]
-  /** What is left of an own item whose text began with theirs. */
+  /** The rest of a client item whose text began with the restored text. */
   readonly rest?: Item
 }
 
-/** Applies what stands before anything else is decided: the history as the model has it. */
+/** Restores hidden steps before any decision: the history as the model has it. */
 export function restore(conversation: Conversation, restorations: readonly Restoration[]): Conversation {
   if (restorations.length === 0) return conversation
   const gone = new Set(restorations.flatMap(({ instead }) => instead))
@@ -90,7 +90,7 @@ export function restore(conversation: Conversation, restorations: readonly Resto
 export function changeEnvelope(conversation: Conversation, changes: EnvelopeChanges): Conversation {
   const all = { ...conversation.changes, ...changes }
   const { keepTools } = changes
-  // Of tools that were added before only those stay that may.
+  // Tools added earlier stay only when `keepTools` names them.
   if (keepTools === undefined || changes.addTools !== undefined || all.addTools === undefined)
     return { ...conversation, changes: all }
   const addTools = all.addTools.filter(({ name }) => keepTools.includes(name))
@@ -99,7 +99,7 @@ export function changeEnvelope(conversation: Conversation, changes: EnvelopeChan
 
 export const declaration = (tool: NewTool): ToolDeclaration => ({ name: tool.name, text: JSON.stringify(tool) })
 
-/** Declares further tools behind the client's own. A conversation lists all that it declares; `addTools` says which its text does not have. */
+/** Appends tool declarations. `tools` lists all declared tools; `addTools` those that the client's text does not have. */
 export function declareTools(
   conversation: Conversation,
   added: readonly NewTool[],
@@ -110,7 +110,7 @@ export function declareTools(
   return { ...changeEnvelope(conversation, { addTools: added }), tools: [...conversation.tools, ...declared] }
 }
 
-/** Media leaves together with the text that stood beside it: the replacement speaks for both. */
+/** Media is dropped together with the text: the replacement stands for both. */
 function replaceText(item: Item, text: string, known: EditedItems | undefined): Item {
   const before = known?.get(item)
   if (before?.text === text) return before

@@ -3,23 +3,21 @@ import type { Edit, Plan } from './edits.ts'
 import type { Item } from './item.ts'
 import type { Epoch, EpochEdit } from './records.ts'
 
-/** Where the covered items of an epoch stand in a transcript: link index for each covered position. */
+/** The link index of each covered position of an epoch in a transcript. */
 export type Anchors = readonly (number | undefined)[]
 
-/** How long the history was when the epoch was declared: what stands there was sent before it. */
+/** The number of chained items when the epoch was declared: they had been sent before. */
 export const declaredCount = ({ declaredAt, count }: Epoch): number => declaredAt?.count ?? count
 
-/** Whether an epoch was declared for this very history. */
+/** Whether an epoch was declared for exactly this history. */
 export const isDeclaredOn = ({ declaredAt, cover }: Epoch, chain: string): boolean =>
   (declaredAt?.chain ?? cover) === chain
 
-/** What of an epoch its plan is made from. */
 export type EpochPlan = Pick<Epoch, 'id' | 'count' | 'edits'>
 
 /**
- * Turns an epoch's edits, which count places in the covered chain, into edits of the items at hand. Items outside the chain
- * (reasoning, volatile text) share the fate of the chained item that follows them in a dropped range. Without anchors the epoch's chain hash
- * really occurs: covered position k is link k.
+ * Translates an epoch's edits from positions in the covered chain to item ids. Items outside the chain (reasoning, volatile text) are dropped with
+ * the chained item that follows them. Without anchors, covered position k is link k.
  */
 export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: readonly Link[], anchors?: Anchors): Plan {
   const indexOf = (k: number): number | undefined => {
@@ -31,7 +29,7 @@ export function planOfEpoch(epoch: EpochPlan, items: readonly Item[], links: rea
   return epoch.edits.flatMap((edit, n) => translate(edit, n, epoch, transcript))
 }
 
-/** The way back: a plan in item ids as edits in places of this chain. Items outside the chain follow their neighbours again. */
+/** The inverse of `planOfEpoch`: a plan in item ids as edits by position in this chain. Items outside the chain follow their neighbours. */
 export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly Link[]): EpochEdit[] {
   const places = new Map(links.map((link, k) => [items[link.index]!.id, k]))
   const indexes = new Map(items.map((item, index) => [item.id, index]))
@@ -45,7 +43,7 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
     if (edit.op === 'drop' && place === undefined) {
       const next = firstFrom(links, indexes.get(edit.id)! + 1)
       const isReasoning = items[indexes.get(edit.id)!]!.kind === 'reasoning'
-      // What leads to a dropped item goes with it anyway.
+      // Reasoning in front of a dropped item is dropped with it.
       if (isReasoning && next < links.length && !gone.has(items[links[next]!.index]!.id))
         stripped.push({ place: next, reason: edit.reason })
     }
@@ -67,7 +65,7 @@ export function epochEditsOf(plan: Plan, items: readonly Item[], links: readonly
   return [...rangesOf(dropped), ...rangesOf(stripped, 'strip'), ...edits]
 }
 
-/** Place of the first link at or behind an item; where there is none, the place behind the last. */
+/** Position of the first link at or after an item index; `links.length` when there is none. */
 function firstFrom(links: readonly Link[], index: number): number {
   let low = 0
   let high = links.length
@@ -79,7 +77,7 @@ function firstFrom(links: readonly Link[], index: number): number {
   return low
 }
 
-/** Neighbouring places with one reason become one range. */
+/** Joins neighbouring positions with the same reason into ranges. */
 export function rangesOf(
   places: readonly { place: number; reason: string }[],
   op: 'drop' | 'strip' = 'drop',
@@ -122,7 +120,7 @@ function translate(edit: EpochEdit, n: number, epoch: EpochPlan, transcript: Tra
   }))
 }
 
-/** Reasoning that led to the items in a range of places. */
+/** Indexes of the reasoning that led to the items in a range of positions. */
 function reasoningOf(from: number, to: number, transcript: Transcript): number[] {
   const { items, indexOf } = transcript
   const found: number[] = []
@@ -146,7 +144,7 @@ function dropRange(from: number, to: number, transcript: Transcript): number[] {
     dropped.push(index)
     previous = index
   }
-  // Unchained leftovers of the last dropped message would be a message without content of its own.
+  // Otherwise unchained items would be left over as a message without content.
   if (previous !== undefined) {
     const { message } = items[previous]!
     for (let i = previous + 1; isUnchained(i) && items[i]!.message === message; i++) dropped.push(i)
@@ -155,8 +153,8 @@ function dropRange(from: number, to: number, transcript: Transcript): number[] {
 }
 
 /**
- * The first of the unchained items that stand directly before `index` and belong to it, or `index` itself: those of the same
- * message, and the reasoning that led to it, which on the Responses wire is an item of its own.
+ * The index of the first unchained item directly before `index` that belongs to it, or `index`: items of the same message, and the reasoning that led
+ * to it, which is an item of its own on the Responses wire.
  */
 function withLeaders({ items, isUnchained }: Transcript, index: number): number {
   const led = items[index]
@@ -175,7 +173,7 @@ function firstAnchored(from: number, count: number, { indexOf }: Transcript): nu
   return undefined
 }
 
-/** Behind the last covered item, and behind what is left of its message outside the chain: a message is not torn in two. */
+/** The index after the last covered item and after the unchained items of its message, so that the message is not split. */
 function afterLast(count: number, { items, indexOf, isUnchained }: Transcript): number | undefined {
   for (let k = count - 1; k >= 0; k--) {
     const index = indexOf(k)
@@ -187,6 +185,6 @@ function afterLast(count: number, { items, indexOf, isUnchained }: Transcript): 
   return undefined
 }
 
-/** The messages that an epoch puts in, in their order: what stands for what it took out. */
+/** The messages that an epoch inserts, in order: its record. */
 export const insertedTexts = ({ edits }: Pick<Epoch, 'edits'>): readonly string[] =>
   edits.flatMap((edit) => (edit.op === 'insert' ? [edit.text] : []))

@@ -1,4 +1,4 @@
-/** Every code with what it means: the one list that the type, the documentation and callers go by. */
+/** Every error code with its meaning: the type and the documentation are made from this list. */
 export const ERROR_CODES = {
   'bad-input': 'An argument or a field of a request cannot be used; the message names it.',
   overflow: 'The request does not fit the context window, and nothing more may be taken out of it.',
@@ -7,22 +7,22 @@ export const ERROR_CODES = {
   'invalid-request': 'The request that would leave breaks a rule of its API format, so it was not sent.',
   'budget-exceeded': 'A budget in dollars, tokens or calls is used up.',
   'not-found': 'There is no such session, artifact or route.',
-  conflict: 'Somebody else changed the same record first, and repeating the change did not help.',
+  conflict: 'Another process changed the same log or budget first, and retrying did not help.',
   'store-unavailable': 'The session or artifact store cannot be read or written now.',
-  'quota-exceeded': 'A tenant stores as many bytes as its quota allows; nothing was deleted to make room.',
+  'quota-exceeded': 'A tenant has used up its storage quota. Nothing was deleted to make room.',
   forbidden:
-    'The caller may not do this: another tenant, a wrong token, a web page, a folder that belongs to somebody else.',
+    'The caller may not do this: the data of another tenant, a wrong token, a web page, a folder of another user.',
   'bad-config': 'A setting is wrong or contradicts another one; the message names it.',
   upstream: 'The provider could not be reached, or answered with something that cannot be used.',
-  timeout: 'Something did not finish in the time that it was given.',
-  closed: 'It was used after it was closed.',
+  timeout: 'An operation did not finish within its time limit; the message names it.',
+  closed: 'A store or another part was used after it was closed.',
   unsupported:
-    'This is not supported: a format, an optional package that is not installed, a record of a newer version.',
+    'Not supported: an API format, an optional package that is not installed, or data that a newer version wrote.',
   corrupt: 'Stored bytes are not the bytes that were written.',
   'too-large': 'A request or an answer is larger than the configured limit in bytes.',
 } as const
 
-/** The codes of a request that is certain not to fit. */
+/** Codes that say that a request certainly does not fit. */
 export const DOES_NOT_FIT: ReadonlySet<string> = new Set<ErrorCode>([
   'fixed-overhead',
   'overflow',
@@ -32,7 +32,7 @@ export const DOES_NOT_FIT: ReadonlySet<string> = new Set<ErrorCode>([
 export type ErrorCode = keyof typeof ERROR_CODES
 
 export interface ErrorOptions {
-  /** What the reader can do about it; ends the message. */
+  /** What the reader can do about it; appended to the message. */
   readonly advice?: string
   /** Fields that a program can use. Never secrets. */
   readonly fields?: Readonly<Record<string, unknown>>

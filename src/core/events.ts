@@ -15,13 +15,13 @@ export type PlimsollEvent = EventBody & {
 export type EventBody =
   | {
       readonly type: 'request-prepared'
-      /** By which the answer is recorded. */
+      /** The turn's id; `record` takes it. */
       readonly turn: string
       /** Id of the API format. */
       readonly format: string
       readonly model: string
       readonly load: number
-      /** The load with everything that the client sent, nothing taken out. */
+      /** The load of everything that the client sent, before any edit. */
       readonly original: number
       readonly limit: number
       readonly bytes: number
@@ -45,28 +45,27 @@ export type EventBody =
       readonly before: number
       readonly after: number
       readonly covered: number
-      /** What the view still says of what the epoch took out. */
+      /** The share of the removed content that the view still contains. */
       readonly recall?: RecordRecall
-      /** Where a price decided: input of the next calls with and without this epoch. */
+      /** When the price decided: the input cost of the next calls with and without this epoch. */
       readonly price?: EpochPrice
     }
   | ({ readonly type: 'epoch-deferred' } & EpochPrice)
   | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-orphaned'; readonly epoch: string; readonly matched: number }
   | { readonly type: 'epoch-undone'; readonly epoch: string }
-  /** A call that later steps have left behind without an answer; an epoch worked around it. */
+  /** A tool call that never got a result; an epoch worked around it. */
   | { readonly type: 'call-unanswered'; readonly callId?: string; readonly tool?: string; readonly item: string }
-  /** What an epoch rewrites is told by `epoch-declared`. */
+  /** Only for changes by the client; `epoch-declared` tells of rewrites by an epoch. */
   | { readonly type: 'prefix-broken'; readonly by: 'client'; readonly atItem: number }
   | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
   | ({ readonly type: 'usage-missing' } & CallFacts)
-  /** A model call without an answer. */
   | ({
       readonly type: 'call-refused'
       readonly by: 'provider' | 'plimsoll'
-      /** What the provider answered with, where it did. */
+      /** The HTTP status, if the provider answered. */
       readonly status?: number
-      /** Why it was not sent: the code of the error that the caller got. */
+      /** The code of the caller's error, when the call was not sent. */
       readonly code?: ErrorCode
     } & CallFacts)
   | { readonly type: 'calibration-drifted'; readonly model: string; readonly from: number; readonly to: number }
@@ -83,16 +82,15 @@ export type EventBody =
       readonly type: 'warning'
       readonly topic: string
       readonly message: string
-      /** Of a log line that its design writes with a level. @default 'warning' */
+      /** The level at which a preset's design logs this. @default 'warning' */
       readonly level?: 'info' | 'warning' | 'error'
     }
 
-/** What is known about a call beside its usage. */
 export interface CallFacts {
   readonly purpose: UsageSeen['purpose']
   readonly model: string
   readonly durationMs?: number
-  /** Keyed hash of the API key that paid; absent where it is the tenant. */
+  /** Keyed hash of the API key that paid; absent when the tenant pays. */
   readonly key?: string
 }
 
@@ -106,41 +104,41 @@ export type EventOf<T extends PlimsollEvent['type']> = Extract<PlimsollEvent, { 
 
 export type EventSink = (event: PlimsollEvent) => void
 
-/** What each event says, in one sentence: the documentation is written from here. An event without a sentence does not compile. */
+/** What each event means, in one sentence; the documentation is generated from here. */
 export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
   'request-prepared':
-    'A request was measured and decided about. `load` is the upper bound of its tokens, `limit` is what fits.',
-  'request-forwarded': 'The upstream answered a request, with this status and after this time.',
-  'item-offloaded': 'Something was stored under a handle, and the request shows a shorter text in its place.',
+    'A request is ready to be sent. `load` is the upper bound of its tokens, `limit` the most that fits.',
+  'request-forwarded': 'The upstream answered a request; `status` and `durationMs` say how and after what time.',
+  'item-offloaded': 'A tool result was stored under a handle, and the request contains a shorter text instead.',
   'epoch-declared':
     'A compaction happened: `covered` items were replaced, and the load went from `before` to `after` tokens.',
-  'epoch-deferred': 'A compaction was considered and left undone, because it would cost more than it saves.',
-  'epoch-reanchored': 'The client changed the history slightly; the compaction was found to apply to it still.',
+  'epoch-deferred': 'A compaction was considered and not done, because it would cost more than it saves.',
+  'epoch-reanchored': 'The client changed the history slightly, and the compaction still applies.',
   'epoch-orphaned':
     'The history that a compaction covers is gone (a rewind, an edit, a fork), so it no longer applies.',
-  'epoch-undone': 'A compaction was taken back with `undo`.',
-  'call-unanswered': 'The history holds a tool call without a result; a compaction worked around it.',
+  'epoch-undone': 'A compaction was undone.',
+  'call-unanswered': 'The history contains a tool call without a result; a compaction left it out.',
   'prefix-broken':
-    'The client changed a part of the history that it had sent before, from item `atItem` (counted from 0) on. The request goes out as changed; from there on the prompt cache of the provider does not hit.',
+    'The client changed a part of the history that it had sent before, from item `atItem` (counted from 0) on. The request is sent as changed; from that item on the provider’s prompt cache does not hit.',
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
   'call-refused':
-    'A model call has no answer: the provider refused it or never answered (`status` where it said one), or Plimsoll did not send it (`code`).',
-  'calibration-drifted': 'A model counts differently from before; older samples of it were dropped.',
-  'window-learned': 'An upstream showed what its context window is, and requests are kept within it.',
+    'A model call failed: the provider refused it or did not answer (`status`, if there was one), or Plimsoll did not send it (`code`).',
+  'calibration-drifted': 'The provider’s token counts for a model have changed; older samples were dropped.',
+  'window-learned': 'An upstream’s context window was learned from its answers; requests are kept within it.',
   'overflow-recovered': 'The upstream refused a request as too long; it was reduced, sent again and answered.',
   'verdict-given':
-    'A request was not simply sent: another target was taken (`skip`), a last answer asked for (`final`), or a budget stopped it (`halt`).',
+    'A request was not sent as usual: another target was chosen (`skip`), a final answer was asked for (`final`), or a budget stopped it (`halt`).',
   'compaction-needed': 'The load passed the threshold at which compaction starts.',
   'output-lowered': 'The output cap of a request was lowered so that the prompt fits beside it.',
   'context-warning': 'The load passed the share of the limit at which the policy warns.',
-  'budget-reached': 'A budget passed the share at which it warns, or its end.',
-  'summary-rejected':
-    'What a model wrote as a summary was not used, for this reason; the summary written by code stands.',
-  degraded: 'A part does not work (the store, the summarizer, events of other proxies), and requests go on without it.',
-  warning: 'Something that somebody should know about; `topic` says what it concerns.',
+  'budget-reached': 'A budget reached its warning share, or is used up.',
+  'summary-rejected': 'A model’s summary was not used; `reason` says why. The summary written by code is used instead.',
+  degraded:
+    'A part failed (the store, the summarizer, events of other proxies); requests continue without it. `cause` says why.',
+  warning: 'Something that an operator should look at; `message` says what, `topic` is its subject.',
 }
 
-/** How much an event matters to whoever runs the process, the least first. */
+/** How important an event is to an operator, least first. */
 export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

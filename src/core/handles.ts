@@ -30,14 +30,12 @@ export function handleOf(digest: Uint8Array): Handle {
 
 export const isHandle = (text: string): text is Handle => WHOLE.test(text)
 
-/** The text with something else in place of its handles, in one pass. */
 export const mapHandles = (text: string, replacement: (handle: Handle) => string): string =>
   text.replace(PATTERN, replacement)
 
-/** Every handle that a text mentions, in order of first mention. */
 export function handlesIn(text: string): Handle[] {
   return [...new Set(text.match(PATTERN) ?? [])]
 }
 
-/** Whose logs and values are Plimsoll's own: accounts of budgets, learned limits. Lists of sessions leave it out. */
+/** The tenant of Plimsoll's own logs and values: budget accounts, learned limits. Lists of sessions leave it out. */
 export const SYSTEM_TENANT = 'plimsoll'

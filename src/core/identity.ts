@@ -1,9 +1,9 @@
 import type { Item } from './item.ts'
 
-/** A collision-resistant hash, passed in so that the core stays free of imports. Returns lower-case hex. */
+/** A collision-resistant hash, passed in because the core imports nothing. Returns lower-case hex. */
 export type Hash = (text: string) => string
 
-/** Text that a client injects, moves or rewrites between requests and that therefore is no part of an item's identity. */
+/** Text that a client injects, moves or rewrites between requests, and that an item's identity therefore ignores. */
 export interface ClientProfile {
   readonly name: string
   /** Each span from `open` to the next `close`, both included, is left out. */
@@ -12,16 +12,15 @@ export interface ClientProfile {
 
 export const PLAIN_CLIENT: ClientProfile = { name: 'plain', volatile: [] }
 
-/** Claude Code puts reminders into user messages and tool results and takes them away again on later requests. */
+/** Claude Code adds reminders to user messages and tool results, and removes them in later requests. */
 export const CLAUDE_CODE: ClientProfile = {
   name: 'claude-code',
   volatile: [{ open: '<system-reminder>', close: '</system-reminder>' }],
 }
 
 /**
- * What makes an item the same item when it is sent again: kind, role, call id, text and media, without cache marks, key
- * order or string-versus-block form. Undefined for an item that consists of volatile text only, unless it answers a call: a result stands
- * and falls with its call, whatever it says.
+ * Identifies an item when it is sent again, by kind, role, call id, text and media; cache marks, key order and string-versus-block form do not
+ * matter. Undefined for an item of volatile text only, except a result, which must stay with its call.
  */
 export function identityOf(item: Item, hash: Hash, profile: ClientProfile = PLAIN_CLIENT): string | undefined {
   const stable = stripVolatile(item.text, profile)
@@ -59,7 +58,7 @@ function withoutSpans(text: string, open: string, close: string): string {
   return kept.join('')
 }
 
-/** Arguments that a client parsed and wrote again differ in key order and white space only. */
+/** Sorts keys: a client that parsed and rewrote arguments changes only key order and white space. */
 export function canonicalJson(text: string): string {
   try {
     return JSON.stringify(sortKeys(JSON.parse(text)))

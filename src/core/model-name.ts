@@ -1,9 +1,9 @@
-/** More than the longest name that a vendor permits for a resource. */
+/** Longer than any vendor's model name. */
 const MOST_CHARACTERS = 512
 
 /**
- * The name under which a model is looked up, counted, priced, learned about and logged. Clients choose it freely: one of megabytes would
- * be searched by every pattern and stored with every record. It is sent as the client wrote it.
+ * The model name for look-ups, prices and logs. Clients may send names of megabytes, which would be matched against every pattern and stored with
+ * every call, so it is cut. The request keeps the client's own name.
  */
 export const modelName = (given: string): string =>
   given.length <= MOST_CHARACTERS

@@ -21,7 +21,6 @@ export interface PriceModel extends Rates {
 
 const PER_MILLION = 1_000_000
 
-/** Price of one call from its normalised usage. */
 export function costOfUsage(usage: Usage, price: PriceModel): number {
   const rates = ratesFor(usage.input, price)
   const writeLong = usage.cacheWriteLong ?? 0
@@ -50,7 +49,7 @@ export function ratesFor(promptTokens: number, price: PriceModel): Rates {
   return best
 }
 
-/** A request as the price simulation sees it: how many tokens it has and how many of them the previous one also began with. */
+/** A request in the price simulation: its tokens, and how many of them the previous request began with too. */
 export interface PricedRequest {
   readonly tokens: number
   readonly commonPrefixTokens: number

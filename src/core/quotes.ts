@@ -1,9 +1,9 @@
-/** Quotes: lines of an answer that stand verbatim in what came before it. Pure; used by the recall measures and by digests. */
+/** Quotes: lines of an answer that occur verbatim in earlier text. Pure; used by the recall measures and by digests. */
 
 /** Shorter lines (`}`, `return nil`) occur everywhere and prove nothing. */
 export const MIN_QUOTE_LENGTH = 20
 
-/** Every string inside a JSON value, numbers as text beside them. Without recursion: depth costs nothing. */
+/** All strings and numbers in a JSON value, as text. Not recursive, so depth does not matter. */
 export function stringsIn(value: unknown): readonly string[] {
   const found: string[] = []
   const open: unknown[] = [value]
@@ -39,11 +39,11 @@ export function quotableLines(texts: Iterable<string>, minLength = MIN_QUOTE_LEN
 /** Finds which of many lines occur verbatim in a text. */
 export interface LineMatcher {
   readonly lines: readonly string[]
-  /** Positions in `lines` of those that the text contains, each once. One pass over the text. */
+  /** Indexes in `lines` of those that the text contains, each once. One pass over the text. */
   scan(text: string): readonly number[]
 }
 
-// Room for the filter: 2^20 bits keep false alarms rare for a hundred thousand lines and stay in the cache.
+// 2^20 bits keep false alarms rare for a hundred thousand lines and fit the CPU cache.
 const FILTER_BITS = 20
 const BASE = 0x01000193
 
@@ -97,22 +97,22 @@ interface Anchor {
   readonly index: number
   readonly offset: number
   readonly line: string
-  /** How much of its own beginning stands at each of its places; known once somebody asks. */
+  /** The Z function of the line; computed on first use. */
   ownBeginnings?: Int32Array
 }
 
-/** Where a line did not stand after all, and how much of it did. */
+/** A failed comparison: its start, and how many characters matched. */
 interface Tried {
   readonly start: number
   readonly matched: number
 }
 
-/** Shorter lines are compared anew each time. */
+/** Shorter lines are simply compared again. */
 const LONG_LINE = 256
 
 /**
- * Whether a line stands at a place. Text that repeats itself has nearly all of a long line at each of thousands of places, and what was
- * compared at one is not compared again at the next: places come in order, and no character is looked at twice for one line.
+ * Whether a line occurs at an offset. In repetitive text a long line nearly matches at thousands of offsets; offsets come in order, and the Z
+ * function avoids comparing a character twice for one line.
  */
 function standsAt(text: string, start: number, anchor: Anchor, tried: Map<Anchor, Tried>): boolean {
   const { line } = anchor
@@ -132,7 +132,7 @@ function standsAt(text: string, start: number, anchor: Anchor, tried: Map<Anchor
   return false
 }
 
-/** The Z function: for each place of a text, how many characters from there on are its first ones. */
+/** The Z function: for each offset, the length of the longest prefix of the text that starts there. */
 function ownBeginnings(text: string): Int32Array {
   const own = new Int32Array(text.length)
   let [from, to] = [0, 0]
@@ -151,7 +151,7 @@ function hashAt(text: string, from: number, window: number): number {
   return hash >>> 0
 }
 
-/** The window with most different characters: a ruler of dashes would be a candidate at each place of every other ruler. */
+/** The window with the most distinct characters: one in a ruler of dashes would match at each offset of every other ruler. */
 function tellingOffset(line: string, window: number): number {
   const last = line.length - window
   let best = 0

@@ -1,30 +1,29 @@
 import type { Limit, Thresholds } from './target.ts'
 import type { Usage } from './usage.ts'
 
-/** Records carry a version from day one. */
 export const RECORD_VERSION = 1
 
 interface Base {
   readonly v: typeof RECORD_VERSION
   /** Milliseconds since 1970, from the engine's clock. */
   readonly at: number
-  /** Who it belongs to. Logs of 0.2.0 leave it out of edits and their audits; what has none opens under no agent's scope. */
+  /** The agent it belongs to. Edits and their audits of 0.2.0 have none; artifacts of such entries open under no agent's scope. */
   readonly agent?: string
 }
 
-/** Something the client sent or the model answered. Once per session, agent and form, so that a session stands without any other. */
+/** An item that the client sent or the model answered. Logged once per session, agent and form, so that a session needs no other session's log. */
 export interface ItemSeen extends Base {
   readonly type: 'item-seen'
   readonly identity: string
-  /** The chain hash after this item on the branch where it was first seen. */
+  /** The chain hash up to this item where it was first seen; empty for items outside the chain. */
   readonly chain: string
   readonly kind: string
   readonly role: string
   readonly callId?: string
   readonly toolName?: string
-  /** What a reader would see; searched by `recall`. Empty for a further form of an item that the log holds already. */
+  /** Its text, which `recall` searches. Empty for further forms of an item that the log holds already. */
   readonly text: string
-  /** The wire fragment as it came, byte for byte: the address that gives everything back. */
+  /** The exact wire fragment, byte for byte. */
   readonly fragment: string
 }
 
@@ -35,16 +34,16 @@ export interface FirstSendEdit extends Base {
   readonly text: string
   readonly reason: string
   readonly handle: string
-  /** `window`: there was no room left for it. @default the result's own size */
+  /** `window`: the result did not fit the window. @default the result's own size */
   readonly cause?: 'window'
-  /** What fitted then. */
+  /** The limit at that time, in tokens. */
   readonly limit?: number
 }
 
-/** Edits of an epoch address items by their place in the covered chain, since the chain hash fixes what stands there. */
+/** Edits of an epoch name items by their position in the covered chain, which the chain hash fixes. */
 export type EpochEdit =
   | { readonly op: 'drop'; readonly from: number; readonly to: number; readonly reason: string }
-  /** Reasoning stands outside the chain: what led directly to the items in these places goes, the items stay. */
+  /** Removes the reasoning that led to the items in this range; the items stay. (Reasoning is not in the chain.) */
   | { readonly op: 'strip'; readonly from: number; readonly to: number; readonly reason: string }
   | {
       readonly op: 'replace'
@@ -61,20 +60,20 @@ export type EpochEdit =
       readonly reason: string
     }
 
-/** One declared rewrite of bytes that were already sent: summary and coverage in one record, all or nothing. */
+/** One declared rewrite of bytes that were already sent: the summary and what it covers in one log entry. */
 export interface Epoch extends Base {
   readonly type: 'epoch'
   readonly id: string
   /**
-   * Chain hash of the history that the edits reach over. The epoch applies exactly where this hash occurs, whatever stands behind it:
-   * clients change their last message from turn to turn.
+   * Chain hash of the history that the edits cover. The epoch applies wherever this hash occurs, whatever follows: clients change their last message
+   * from turn to turn.
    */
   readonly cover: string
-  /** Number of chained items covered. */
+  /** Number of covered chained items. */
   readonly count: number
-  /** How many of them the edits reach over; fewer only in epochs that were written before these were all that is covered. */
+  /** How many of them the edits cover; fewer than `count` only in old epochs. */
   readonly cut: number
-  /** The history as it stood when the epoch was declared: how long it was, and its chain hash. @default what is covered */
+  /** Length and chain hash of the history when the epoch was declared. @default what is covered */
   readonly declaredAt?: { readonly count: number; readonly chain: string }
   /** Identities of the covered items, for alignment when the chain does not match. */
   readonly identities: readonly string[]
@@ -84,27 +83,27 @@ export interface Epoch extends Base {
   readonly policy: string
   readonly before: number
   readonly after: number
-  /** What fitted where it was declared. */
+  /** The limit when it was declared. */
   readonly limit?: number
-  /** The epoch on the same cover that this one goes beyond: it left too much for the limit at hand. */
+  /** The epoch on the same cover that this one replaces, because it left too much for the limit. */
   readonly replaces?: string
-  /** What the view still says of what the epoch took out of it. Absent in records of earlier versions. */
+  /** The share of the removed content that the view still contains. Absent in entries of earlier versions. */
   readonly recall?: RecordRecall
-  /** How many epochs were declared on requests one after another, this one included. @default 1 */
+  /** The number of epochs on consecutive requests, this one included. @default 1 */
   readonly inARow?: number
 }
 
-/** Shares of what an epoch took out that the view behind it still says; 1 where there was nothing to keep. */
+/** Shares of the removed content that the view still contains; 1 when there was nothing to keep. */
 export interface RecordRecall {
   /** Names (paths, symbols, numbers, codes) that the model used. */
   readonly names: number
-  /** Lines that people wrote, by characters. */
+  /** Lines that users wrote, by characters. */
   readonly demands: number
   /** Entries of the plan that are not done. */
   readonly plan: number
   /** Errors of commands that failed when they last ran. */
   readonly errors: number
-  /** Files that calls were about. */
+  /** Files that calls named. */
   readonly paths: number
 }
 
@@ -119,7 +118,7 @@ export interface PinRecord extends Base {
   readonly pinned: boolean
 }
 
-/** A compaction is wanted with the next request, whoever prepares it; `refusal` closes what was asked before. An epoch closes it too. */
+/** A user asked for a compaction with the next request. An epoch, or an entry with `refusal`, answers it. */
 export interface CompactionAsked extends Base {
   readonly type: 'compaction-asked'
   readonly instructions?: string
@@ -134,66 +133,64 @@ export interface UsageSeen extends Base {
   /** Absent when the provider reported none. */
   readonly usage?: Usage
   readonly costUsd?: number
-  /** What the meter had said about the same request, before calibration. */
+  /** The meter's count for the same request, before calibration. */
   readonly estimated: number
-  /** What of the request the numbers measure, so that another process counts on from them. */
+  /** The part of the request that `usage` measures, so that another process can count on from it. */
   readonly measured?: MeasuredRequest
   readonly epoch?: string
-  /** What fitted then, so that another process sizes the next tool result alike. */
+  /** The limit at that time, so that another process shortens the next tool result alike. */
   readonly limit?: Limit
-  /** Of the policy as it stood then, for whoever looks at the session later. Absent in records of earlier versions. */
+  /** The policy's thresholds at that time, for readers of the log. Absent in entries of earlier versions. */
   readonly thresholds?: Thresholds
-  /** The request was made a closing turn, because the context was used up. */
+  /** The request asked for a final answer, because the context was used up. */
   readonly closing?: true
   readonly purpose: 'turn' | 'summary' | 'extract'
-  /** From the request's leaving to its answer's end. */
+  /** From sending the request to the end of its answer. */
   readonly durationMs?: number
-  /** Keyed hash of the API key that paid; absent where it is the tenant. */
+  /** Keyed hash of the API key that paid; absent when the tenant pays. */
   readonly key?: string
-  /** The server had cut the prompt: the number is billed, and measures nothing that was sent. */
+  /** The server had cut the prompt: `usage` is billed, but does not measure what was sent. */
   readonly cut?: true
-  /** The answer came with the provider's own compaction: what it had read before is no longer what it holds. */
+  /** The answer contains the provider's own compaction, so the provider no longer holds the history that it counted. */
   readonly compacted?: true
-  /** Tokens of what the answer sealed, by its seal: nobody can count them when the client sends them back. */
+  /** Tokens of the answer's encrypted items, by seal: they cannot be counted when the client sends them back. */
   readonly hidden?: Readonly<Record<string, number>>
 }
 
 /**
- * One line of a budget's account, in a log of its own: what a call holds before it is made, or what it came to. A hold that nobody
- * settled goes on counting, since the provider may have billed it.
+ * An entry of a budget's account, in a log of its own: the amount reserved before a call, or its cost. A reservation that is never settled keeps
+ * counting, since the provider may have billed the call.
  */
 export interface Spend extends Base {
   readonly type: 'spend'
-  /** The process that wrote it. */
   readonly holder: string
   readonly id: string
   readonly held?: number
   readonly spent?: number
-  /** The closing answer of this budget was given away, and what the budget allowed then. */
+  /** The final answer of this budget was used, and the budget at that time. */
   readonly final?: true
   readonly under?: number
 }
 
 export interface MeasuredRequest {
-  /** Chain hash of its last item: the numbers hold for transcripts that continue from there. */
+  /** Chain hash of its last item: the numbers hold for transcripts that continue from it. */
   readonly chain: string
-  /** Items that the view had. */
   readonly items: number
   /** Raw tokens of instructions and tools. */
   readonly standing: number
   /** Raw tokens by content class. */
   readonly byClass: Readonly<Record<string, number>>
-  /** Counted with the exact vocabulary; from here on the session is. */
+  /** Counted with the exact vocabulary; all later requests of the session are too. */
   readonly exact?: true
-  /** The provider counted more than the request shows: what it holds, or what its own tools found. */
+  /** The provider counted content that the request does not show: history that it holds, or results of its own tools. */
   readonly partial?: true
-  /** It brought only what was new; the provider held the rest. */
+  /** The request contained only new items; the provider held the others. */
   readonly chained?: true
-  /** The count is far below what was sent; on some servers that is what a cut prompt looks like. */
+  /** The count is far below our estimate, which on some servers means a cut prompt. */
   readonly suspect?: true
 }
 
-/** Every cut, drop and refusal: what, why, how large, and the address of the original. */
+/** A cut, drop or refusal: what, why, how large, and the address of the original. */
 export interface Audit extends Base {
   readonly type: 'audit'
   readonly action: string
@@ -204,46 +201,46 @@ export interface Audit extends Base {
   readonly handle?: string
   readonly tool?: string
   readonly callId?: string
-  /** Hash of what was shown, so that the view is known for one when a request brings it back. */
+  /** Hash of the shown text, so that it is recognised when a request sends it back. */
   readonly view?: string
-  /** It was the window that had no room: the tool budget of this agent is exceeded, and stays so. */
+  /** The window had no room: the tool budget of this agent is exceeded from then on. */
   readonly cause?: 'window'
 }
 
 /**
- * A request that was handed out, and from then on counts as sent: whoever asks for it again gets the same bytes. Not written where the
- * answer's usage, which says the same, lands in the log together with the request.
+ * A request that was returned to its caller and counts as sent, so that a retry gets the same bytes. Not written when the answer's usage, which says
+ * the same, is written together with the request.
  */
 export interface RequestSent extends Base {
   readonly type: 'request-sent'
-  /** Chain hash that it ended with. */
+  /** Chain hash of its last item. */
   readonly chain: string
   readonly model: string
   readonly endpoint?: string
-  /** The epoch that stood. */
+  /** The epoch that it was sent under. */
   readonly epoch?: string
-  /** Tokens that fitted then. */
+  /** The limit at that time, in tokens. */
   readonly limit: number
-  /** It was made a closing turn, because the context was used up. */
+  /** The request asked for a final answer, because the context was used up. */
   readonly closing?: true
-  /** The provider refused it, or it never got there: it does not count as sent any more. */
+  /** The provider refused it, or it was never sent: it no longer counts as sent. */
   readonly refused?: true
 }
 
-/** What the meter knew when the session began: later usage builds on it, in the same way in every process. */
+/** The meter's calibration when the session began; every process continues from it. */
 export interface CalibrationSeed extends Base {
   readonly type: 'calibration'
   readonly state: unknown
 }
 
-/** What happened in one process, for the others that share the store; in a log of its own. */
+/** Events of one process for the others that share the store, in a log of its own. */
 export interface LiveEventsSent extends Base {
   readonly type: 'live-events'
   readonly sender: string
   readonly events: readonly unknown[]
 }
 
-/** Background work is leased so that two processes never do it twice. */
+/** A lease on background work, so that two processes do not do it twice. */
 export interface Lease extends Base {
   readonly type: 'lease'
   readonly work: string

@@ -1,16 +1,16 @@
 /*
- * One idea of a word for every store and for `recall`, so that a search finds the same on each of them: runs of letters and digits,
- * lower-cased. Scripts written without spaces are indexed by character and by pair of characters.
+ * What a word is, for every store and for `recall`, so that they find the same: runs of letters and digits, in lower case. Scripts without spaces are
+ * indexed by character and by pair of characters.
  */
 
 const RUN = /[\p{L}\p{N}\p{M}]+/gu
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
 const UNSPACED_RUN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]+/gu
-/** Longer runs are data (base64, hashes); their first characters find them. */
+/** Longer runs are data (base64, hashes); only their first characters are indexed. */
 const MAX_WORD = 40
 const MAX_QUERY_WORDS = 32
 
-/** Different words of one text, about, after which no further piece of it is indexed: such a text is data, and every word costs as much as one of prose. */
+/** A text with more distinct words than about this is data, and the rest of it is not indexed. */
 export const ENOUGH_WORDS = 20_000
 const PIECE = 64 * 1024
 const LONGEST_BETWEEN = 256
@@ -25,7 +25,7 @@ export function wordsOf(text: string): string[] {
   return [...words]
 }
 
-/** A text in pieces that can be indexed one after the other, from both ends towards the middle: what is said first and last is looked for most. */
+/** A text in pieces, from both ends towards the middle: the beginning and the end are searched for most. */
 export function wordPieces(text: string): readonly string[] {
   const pieces: string[] = []
   for (let from = 0; from < text.length;) {
@@ -43,7 +43,7 @@ export function addWords(words: Set<string>, piece: string): void {
   }
 }
 
-/** At white space, where there is some near. */
+/** Ends a piece at white space, if there is some nearby. */
 function endOfPiece(text: string, from: number): number {
   const end = from + PIECE
   if (end >= text.length) return text.length

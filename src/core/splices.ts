@@ -1,8 +1,8 @@
 import type { Splice } from './codec.ts'
 
 /**
- * Applies splices that stand in order and do not overlap; everything between them is taken as it stands. The parts are put behind each other
- * and not joined: V8 copies them when the text is read, which a sender of bytes never does.
+ * Applies splices, which must be in order and must not overlap. The text is built by concatenation: V8 copies the parts only when the text is read,
+ * which a sender of bytes never does.
  */
 export function applySplices(text: string, splices: readonly Splice[]): string {
   let out = ''

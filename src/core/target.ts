@@ -1,20 +1,20 @@
 import type { Count } from './count.ts'
 
-/** A place a request can go to. */
+/** A model at an endpoint that a request can go to. */
 export interface Target {
   readonly model: string
-  /** Whose model, as the configuration names it: the path prefix behind a proxy. */
+  /** The provider as the configuration names it: the path prefix behind a proxy. */
   readonly provider?: string
   /** Base URL or another name of the endpoint; windows and calibration are learned per endpoint. */
   readonly endpoint?: string
   /** Overrides the catalogue. */
   readonly window?: number
   readonly maxOutputTokens?: number
-  /** What this endpoint taught; it holds where nobody named a window. */
+  /** Limits learned from this endpoint; used where no window is set. */
   readonly learned?: LearnedLimit
-  /** What one conversation is kept within since a request of it was refused; holds over a window that somebody named, too. */
+  /** The window for one conversation since one of its requests was refused; stronger than a window that is set. */
   readonly heldWithin?: number
-  /** A vendor that refuses what is too long; others may cut it without a word. @default where no endpoint is named, what the catalogue knows */
+  /** The vendor refuses prompts that are too long; other servers may cut them silently. @default the catalogue's, without an endpoint */
   readonly refusesOverflow?: boolean
 }
 
@@ -23,7 +23,7 @@ export interface LearnedLimit {
   readonly bodyBytes?: number
 }
 
-/** What fits on a target: limit = window - buffer - output reserve. */
+/** What fits a target: limit = window - buffer - output reserve. */
 export interface Limit {
   readonly window: number
   readonly buffer: number
@@ -40,10 +40,10 @@ export interface Thresholds {
   readonly low: number
 }
 
-/** Who said how large the window is, strongest first. */
+/** The source of the window size, strongest first. */
 export type LimitSource = 'learned' | 'config' | 'catalogue' | 'default'
 
-/** The view's size: tokens and bytes, system and tools included. */
+/** The size of the view, instructions and tools included. */
 export interface Load {
   readonly count: Count
   readonly bytes: number
@@ -60,6 +60,6 @@ export interface Verdict {
   readonly limit: number
   /** limit - projected; negative when it does not fit. */
   readonly margin: number
-  /** A halt that may be over soon: calls under way hold what is left of a budget. */
+  /** The halt may end soon: running calls have reserved the rest of a budget. */
   readonly retryable?: true
 }

@@ -10,7 +10,7 @@ export interface Step {
   readonly from: number
   readonly to: number
   readonly hasCalls: boolean
-  /** Holds a call that nobody has answered yet. */
+  /** Contains a call without a result. */
   readonly pending: boolean
 }
 
@@ -45,9 +45,8 @@ export function turnsOf(items: readonly Item[]): Turns {
 }
 
 /**
- * Pairs by occurrence, not by id alone: some providers number calls `call_0` anew in every turn, and an interrupted run can
- * leave one id twice in a single turn. A result answers the oldest open call of its id. Where one side has no id (Gemini,
- * OpenAI's old functions) the tool's name stands in for it.
+ * Pairs by occurrence, not by id alone: some providers restart at `call_0` in every turn, and an interrupted run can leave one id twice in one turn.
+ * A result answers the oldest open call of its id. Without ids (Gemini, OpenAI's old functions), the tool's name is used.
  */
 function pairCalls(items: readonly Item[]): Pick<Turns, 'answers' | 'pending' | 'orphans'> {
   const open = openCalls()
@@ -73,7 +72,7 @@ function pairCalls(items: readonly Item[]): Pick<Turns, 'answers' | 'pending' | 
 const queueKeys = ({ callId, toolName = '' }: Item): string[] =>
   callId === undefined ? [`name:${toolName}`, `nameless-id:${toolName}`] : [`id:${callId}`, `name:${toolName}`]
 
-/** Queues of open calls, oldest first. A call stands in several; what another queue gave away is skipped. */
+/** Queues of open calls, oldest first. A call is in several queues; one that another queue returned is skipped. */
 function openCalls(): {
   add(index: number, call: Item): void
   take(result: Item, isOpen: (index: number) => boolean): number | undefined
@@ -102,10 +101,10 @@ function openCalls(): {
   }
 }
 
-/** Marks the boundaries (before item i) at which no cut is legal. */
+/** Marks boundaries (before item i) at which the history must not be cut. */
 function gluedBoundaries(items: readonly Item[], answers: ReadonlyMap<number, number>): Uint8Array {
   const glued = new Uint8Array(items.length + 1)
-  // Inside a message. An item that we inserted is a message of its own.
+  // Inside a message. Inserted items are messages of their own.
   for (let i = 1; i < items.length; i++) {
     const message = items[i]!.message
     if (message >= 0 && message === items[i - 1]!.message) glued[i] = 1
@@ -117,9 +116,9 @@ function gluedBoundaries(items: readonly Item[], answers: ReadonlyMap<number, nu
     const answer = answers.get(i)
     if (answer !== undefined) openUntil = Math.max(openUntil, answer)
   }
-  // Before a stray result: it must not become the first thing after a cut.
+  // Before a result without a call: it must not be the first item after a cut.
   for (let i = 1; i < items.length; i++) if (items[i]!.kind === 'result') glued[i] = 1
-  // Reasoning and what it led to: the Responses wire refuses either without the other.
+  // Between reasoning and what it led to: the Responses wire refuses either without the other.
   let follows = false
   for (let i = 0; i < items.length; i++) {
     const item = items[i]!
@@ -137,8 +136,8 @@ export function cutsOf(turns: Turns): number[] {
 }
 
 /**
- * Where the open tool step begins: the last step of the model's, when it ends on results or pending calls. The model has not answered it
- * yet, whatever people and clients said behind it, so nothing in it may be folded away.
+ * Where the open step begins: the model's last step, if it ends with results or unanswered calls. The model has not answered it yet, whatever follows
+ * it, so it must not be folded.
  */
 export function openStepStart(items: readonly Item[], turns: Turns): number {
   const last = turns.steps.findLast((step) => step.hasCalls || step.pending || isSpokenByModel(items, step))
@@ -152,7 +151,7 @@ function isSpokenByModel(items: readonly Item[], { from, to }: Step): boolean {
   return false
 }
 
-/** Index of the newest thing that a person said, or -1. Text beside tool results counts; our own insertions do not. */
+/** Index of the newest user text, or -1. Text beside tool results counts; inserted messages do not. */
 export function newestUserIndex(
   items: readonly Item[],
   isVolatile: (item: Item, index: number) => boolean = () => false,
@@ -164,10 +163,7 @@ export function newestUserIndex(
   return -1
 }
 
-/**
- * A plan that was made for one transcript and moved to another may find a call and miss its rewritten result, or the other way
- * round. Whatever loses its other half leaves with it.
- */
+/** Completes a plan that was made for another transcript: where it drops only a call or only its result, the other one is dropped too. */
 export function withPairedDrops(plan: Plan, items: readonly Item[]): Plan {
   const dropped = new Map(plan.flatMap((edit) => (edit.op === 'drop' ? [[edit.id, edit.reason] as const] : [])))
   const added: Edit[] = []

@@ -26,14 +26,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 
-/** Usage that says nothing is no usage. */
+/** Usage of zero input and output means that the provider reported none. */
 export const isKnownUsage = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && (usage.input > 0 || usage.output > 0)
 
-/**
- * Usage from outside, as far as it is one: whole parts that cannot be told are unknown, and so is what they would add up to. Parts of the
- * prompt and of the answer that are not named count as none of it.
- */
+/** Usage of unknown origin, checked: undefined when input or output is not a number; other parts count as zero when they are not. */
 export function checkedUsage(usage: Partial<Record<keyof Usage, unknown>> | undefined): Usage | undefined {
   if (usage === undefined || usage === null || !isAmount(usage.input) || !isAmount(usage.output)) return undefined
   const { input, output } = usage
@@ -51,10 +48,10 @@ const amountOf = (value: unknown): number => (isAmount(value) ? value : 0)
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** The ways to the numbers of a report of usage, such as `input_token_details.cache_read`; several are added up. */
+/** Paths to the numbers of a usage report, such as `input_token_details.cache_read`; several are added up. */
 type UsagePaths = { readonly [K in keyof Usage]?: string | readonly string[] }
 
-/** What a client or framework says that a call used; nothing where it does not know the prompt. */
+/** The usage that a client or framework reports; undefined without input tokens. */
 export function usageIn(report: unknown, paths: UsagePaths): Usage | undefined {
   const numbersAt = (given: string | readonly string[] = []) =>
     [given].flat().map((path) => numberOf(path.split('.').reduce((value, key) => recordOf(value)?.[key], report)))

@@ -1,23 +1,19 @@
-/** An object of JSON, read only. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The one guard for objects of JSON: no null, no list. */
+/** Whether a value is a JSON object: not null, not a list. */
 export const isRecord = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const recordOf = (value: unknown): Fields | undefined => (isRecord(value) ? value : undefined)
 
-/** One for all: most that is asked about has no list. */
+/** Shared, because most values have no list. */
 const NOTHING: readonly never[] = []
 
-/** A list, or an empty one. */
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : NOTHING)
 
-/** The objects in a list. */
 export const recordsIn = (value: unknown): readonly Fields[] =>
   Array.isArray(value) ? (value as unknown[]).filter(isRecord) : NOTHING
 
-/** A string, or an empty one. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const stringOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
@@ -25,7 +21,7 @@ export const stringOf = (value: unknown): string | undefined => (typeof value ==
 export const numberOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
-/** What a text of JSON says; undefined for any other text. */
+/** The value of a JSON text; undefined for any other text. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -34,10 +30,9 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** Whether a text is JSON, of whatever kind. */
 export const isJsonText = (text: string): boolean => parsedJson(text) !== undefined
 
-/** The candidate with the fewest changed letters, if it is close enough to be what was meant. */
+/** The candidate with the smallest edit distance, if it is small enough. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined
   let least = Math.max(2, Math.floor(word.length / 2)) + 1
@@ -63,7 +58,7 @@ function editDistance(a: string, b: string): number {
   return row[b.length]!
 }
 
-/** Characters that are compared as one string, by the language's own comparison: the longest first, since most texts go on from each other. */
+/** Sizes of slices that are compared at once, the longest first, since most texts continue each other. */
 const LONGEST = 1 << 17
 const SHORTEST = 1 << 7
 

@@ -1,18 +1,18 @@
 /**
- * What stands around the parts of a prompt: messages of a chat, calls and results inside them; `items`: calls and results each alone;
- * `contents`: parts with hardly anything around them.
+ * The structure that a prompt adds around its parts. `messages`: around messages and the calls and results in them; `items`: around each call and
+ * result; `contents`: hardly any.
  */
 export type PromptFraming = 'messages' | 'items' | 'contents'
 
-/** What a wire is like, where the engine or the meter decides by it. The wire tells it; nobody asks for its name. */
+/** Properties of a wire that the engine or the meter asks for, instead of asking for its name. */
 export interface WireTraits {
   readonly promptFraming: PromptFraming
   /** The window holds the answer as well as the prompt. */
   readonly windowHoldsAnswer: boolean
-  /** Sent along with `dropStaleThinking`, which the vendor does not know without them. */
+  /** Headers that the vendor needs for `dropStaleThinking`. */
   readonly staleThinkingHeaders: Readonly<Record<string, string>>
-  /** The provider keeps its answers, and a later request may name one instead of repeating what led to it. */
+  /** The provider keeps its answers, and a later request may refer to one instead of repeating the history. */
   readonly keepsAnswers: boolean
-  /** Whether the provider at a base URL, or the vendor where none is given, makes a history that it holds smaller when it is asked to. */
+  /** Whether the provider at a base URL (the vendor, if none is given) can compact a history that it holds. */
   compactsHistory(endpoint: string | undefined): boolean
 }

@@ -9,14 +9,14 @@ export interface ConversationQuery {
   readonly agent: string
   readonly from: number
   readonly limit: number
-  /** The conversation as it stood under this compaction instead of the newest. */
+  /** The conversation under this compaction instead of the newest. */
   readonly epoch?: string
 }
 
-/** Longer texts are fetched when they are opened. */
+/** The page fetches longer texts when they are opened. */
 const EXCERPT = 600
 
-/** The conversation as the client knows it beside what is sent of it. */
+/** The client's conversation and what is sent of it. */
 export function conversationPageOf(log: FoldedLog, query: ConversationQuery, countText: CountText): ConversationPage {
   const { agent, from, limit } = query
   const chosen = query.epoch === undefined ? undefined : log.epochs.find(({ epoch }) => epoch.id === query.epoch)?.epoch
@@ -34,7 +34,7 @@ export function conversationPageOf(log: FoldedLog, query: ConversationQuery, cou
   }
 }
 
-/** What the compaction covers in its order, then what came since. */
+/** The covered items in the compaction's order, then later ones. */
 function placesOf(log: FoldedLog, agent: string, epoch: Epoch | undefined): readonly ItemSeen[] {
   const own = log.items.filter((item) => (item.agent ?? agent) === agent && item.chain !== '')
   if (epoch === undefined) return own
@@ -92,8 +92,8 @@ const HIDDEN_EXCERPT = 4_000
 const NAMES: ReadonlySet<string> = new Set(READER_TOOLS.map(({ name }) => name))
 
 /**
- * Calls that the model made to tools of ours and that the client never saw, with what they answered. `agents` are those in whose answers
- * steps are hidden: another one that calls a reader has it from its client.
+ * Calls of our tools that the client never saw, with their answers. `agents`: agents with hidden steps; other agents' calls of these tools were made
+ * by their clients.
  */
 export function hiddenRowsOf({ items }: FoldedLog, agents: ReadonlySet<string>): readonly HiddenRow[] {
   const isHidden = ({ agent = 'main', toolName = '' }: ItemSeen): boolean => agents.has(agent) && NAMES.has(toolName)

@@ -9,10 +9,10 @@ import { staticFile } from './static-files.ts'
 
 const API = '/plimsoll/ui/'
 const DOWNLOAD = '/plimsoll/download/'
-/** The largest question: a hundred sessions by name. */
+/** Enough for the largest request, a hundred sessions by name. */
 const MOST_BODY_BYTES = 1024 * 1024
 
-/** Whatever a model or tool wrote stays text: no script but our own, no frame, no form, nothing from elsewhere. */
+/** Text of models and tools must stay text: only our own scripts, no frames, no forms, nothing from other hosts. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -22,7 +22,7 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** Sent by our own page and by no form or link: with it a request is never "simple", so that a browser asks before it crosses origins. */
+/** Sent by our page, and impossible for forms and links: browsers ask before they send it across origins. */
 const PAGE_HEADER = 'x-plimsoll-page'
 
 export function createDashboard(deps: RouteDeps): Dashboard {
@@ -53,11 +53,11 @@ export function createDashboard(deps: RouteDeps): Dashboard {
 async function answerOf(deps: RouteDeps, incoming: IncomingMessage, url: URL, audience: Audience): Promise<unknown> {
   const name = url.pathname.slice(API.length)
   const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
-  if (route === undefined) throw new PlimsollError('not-found', `There is no ${JSON.stringify(url.pathname)}.`)
-  if (incoming.method !== route.method) throw new PlimsollError('bad-input', `${name} takes only ${route.method}.`)
+  if (route === undefined) throw new PlimsollError('not-found', `There is no route ${JSON.stringify(url.pathname)}.`)
+  if (incoming.method !== route.method) throw new PlimsollError('bad-input', `Use ${route.method} for ${name}.`)
   if (route.method === 'GET') return route.answer(deps, Object.fromEntries(url.searchParams), audience)
   if (incoming.headers[PAGE_HEADER] === undefined)
-    throw new PlimsollError('forbidden', 'Only the page itself may change something here.')
+    throw new PlimsollError('forbidden', `Only the dashboard may change data; the header ${PAGE_HEADER} is missing.`)
   return route.answer(deps, await bodyOf(incoming), audience)
 }
 
@@ -74,12 +74,12 @@ async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Asked
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new PlimsollError('bad-input', 'The body is not a JSON object.')
 }
 
-/** Downloads in pieces, as an attachment: never as something that a browser would show or run. */
+/** Downloads in pieces, as an attachment, so that a browser neither shows nor runs it. */
 async function download(
   { plimsoll: { artifacts } }: RouteDeps,
   response: ServerResponse,
@@ -88,7 +88,7 @@ async function download(
 ): Promise<void> {
   const handle = url.pathname.slice(DOWNLOAD.length)
   const tenant = url.searchParams.get('tenant') ?? ''
-  if (!isHandle(handle)) throw new PlimsollError('bad-input', 'This is not a handle.')
+  if (!isHandle(handle)) throw new PlimsollError('bad-input', 'The path does not end in an artifact handle.')
   if (!audience.sees(tenant)) throw new PlimsollError('forbidden', 'Your credentials belong to another tenant.')
   const stat = await artifacts.stat(handle, { tenant })
   if (stat === undefined) throw new PlimsollError('not-found', `There is no artifact ${handle}.`)
@@ -110,7 +110,7 @@ async function download(
 async function page(response: ServerResponse, path: string): Promise<void> {
   const file = await staticFile(path)
   if (file === undefined) {
-    const text = path === '/' ? 'The dashboard was not built: run npm run build.' : 'Not found.'
+    const text = path === '/' ? 'The dashboard has not been built. Run npm run build.' : 'Not found.'
     return send(response, path === '/' ? 503 : 404, 'text/plain; charset=utf-8', text)
   }
   response

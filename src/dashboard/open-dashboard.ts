@@ -16,7 +16,7 @@ export interface DashboardOptions {
   readonly sessions: MaintainedStore
   readonly catalogue: Catalogue
   readonly source: DashboardInfo['source']
-  /** The store's address as people may see it: without a password. */
+  /** The store's URL without its password. */
   readonly storeName: string
   /** Variables that point an agent at the proxy. */
   readonly connect?: () => DashboardInfo['connect']
@@ -26,13 +26,12 @@ export interface DashboardOptions {
   readonly compare?: RouteDeps['compare']
 }
 
-/** The page over a store and the engine that works on it. */
 export function openDashboard(options: DashboardOptions): Dashboard {
   const { plimsoll, sessions, catalogue, source, storeName, connect = () => [] } = options
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
-  // The page only reads them: how soon they are written is not its matter.
+  // Used for reading only.
   const steps = hiddenSteps(sessions)
   return createDashboard({
     info: async () => ({
@@ -64,13 +63,13 @@ const idOf = ({ tenant, endpoint, model }: LearnedPlace): string => JSON.stringi
 
 type BudgetRow = SpendingPage['budgets'][number]
 
-/** Budgets of a session, an agent or a call differ from session to session: those of the newest are looked at. */
+/** Number of newest sessions whose budgets are shown: budgets of a session, an agent or a call differ by session. */
 const NEWEST = 20
 const MOST_ROWS = 50
 
 /**
- * How the budgets stand that the newest sessions draw on, the fullest first. One that several sessions share is named once, by whose it is
- * where there are several.
+ * The budgets of the newest sessions, fullest first. A budget that several sessions share is listed once; names include the session or tenant where
+ * they differ.
  */
 async function standingBudgets(
   plimsoll: Pick<Plimsoll, 'session'>,

@@ -4,84 +4,81 @@ import type { LearnedEntry } from '../engine/learning/learned-limits.ts'
 import type { SessionInfo } from '../ports/session-store.ts'
 import type { StackedPart } from './stacked-parts.ts'
 
-/*
- * What the page reads, as JSON. The browser's code imports these types, so this file has types only.
- */
+/* The page's API as JSON. Types only, because the browser's code imports this file. */
 
-/** One line of the list of sessions. Figures come with the summary, which is read for the rows in view. */
+/** A row of the list of sessions. Its figures are fetched when the row is in view. */
 export interface SessionRow extends SessionInfo {
   readonly tenant: string
 }
 
-/** How a session stands, from its log. */
 export interface SessionFigures {
   readonly tenant: string
   readonly session: string
-  /** The log's version that the figures were read at. */
+  /** The version of the log that the figures were computed from. */
   readonly version: number
   readonly calls: number
   readonly models: readonly string[]
   readonly agents: readonly string[]
-  /** Tokens of the last prompt, as measured or else estimated. */
+  /** Tokens of the last prompt, measured or else estimated. */
   readonly load: number
   readonly limit: number
   readonly window: number
   readonly compactions: number
   /** Calls that would not have fitted without compaction. */
   readonly overflowsAvoided: number
-  /** Results that were shown in part, and the like. */
+  /** Shortened results and other cuts. */
   readonly cuts: number
   readonly usage: Usage
   readonly costUsd: number
-  /** What sending everything would have cost, less what was paid; summaries are paid for too. Undefined without prices. */
+  /** The cost of sending everything, minus what was paid, summaries included. Undefined without prices. */
   readonly savedUsd?: number
   readonly withoutUsage: number
 }
 
-/** The figures of a row in the list, with what only the process that serves the session knows. */
+/** The figures of a row, with those that only the process of the session knows. */
 export interface RowFigures extends SessionFigures {
-  /** Of the last request. */
+  /** The verdict of the last request. */
   readonly verdict?: string
-  /** Overflows that were recovered without an error for the client. */
+  /** Overflows that were recovered without an error at the client. */
   readonly recovered?: number
 }
 
 export interface PageCall extends Omit<UsageSeen, 'measured' | 'hidden' | 'limit'> {
   readonly number: number
   readonly agent: string
-  /** Tokens of the prompt: as the provider counted them, else our estimate. */
+  /** Tokens of the prompt by the provider's count, else by our estimate. */
   readonly prompt: number
   readonly isMeasured: boolean
-  /** What the prompt would have been without any compaction. */
+  /** The prompt without any compaction, in tokens. */
   readonly original: number
   readonly limit?: number
   readonly window?: number
-  /** Tokens of the prompt by what they are; they add up to it. */
+  /** Tokens of the prompt by kind of content; their sum is `prompt`. */
   readonly parts: Readonly<Record<string, number>>
 }
 
-/** `before` and `after` are upper bounds, as they are compared with the limit. */
+/** `before` and `after` are upper bounds, like all loads that are compared with the limit. */
 export interface PageCompaction extends Omit<Epoch, 'identities' | 'edits'> {
   readonly agent: string
-  /** The call that it came before, by number. */
+  /** The number of the next call. */
   readonly beforeCall: number
-  /** What the provider counted for the first request under it. */
+  /** The provider's count of the first request under it. */
   readonly counted?: number
   readonly undone: boolean
   readonly isStanding: boolean
-  /** What the model reads in place of what was taken out. */
+  /** The record that the model reads instead. */
   readonly record: string
   readonly edits: readonly PageEdit[]
   readonly price?: CompactionPrice
 }
 
-/** What a compaction does to the bill, in dollars of the prompt; absent without a price. */
+/** The cost of the prompt before and after a compaction, in dollars; absent without a price. */
 export interface CompactionPrice {
-  /** Each later call, as it would have been: read from the provider's cache. */
+  /** A later call without the compaction, read from the provider's cache. */
   readonly before: number
-  /** The call right after it: what it rewrote is not in the cache yet. */
+  /** The first call after it, whose prompt is not in the cache yet. */
   readonly once: number
-  /** Each later call, as it is: read from the provider's cache. */
+  /** A later call with the compaction, read from the provider's cache. */
   readonly after: number
 }
 
@@ -93,7 +90,7 @@ export interface PageEdit {
   readonly handle?: string
 }
 
-/** A whole session, texts left out: those come item by item. */
+/** A session without its texts, which are fetched item by item. */
 export interface SessionPage extends Omit<SessionFigures, 'cuts'> {
   readonly startedAt: number
   readonly updatedAt: number
@@ -105,19 +102,18 @@ export interface SessionPage extends Omit<SessionFigures, 'cuts'> {
   readonly policies: readonly string[]
 }
 
-/** A call of a tool of ours that the client never saw. */
 export interface HiddenRow {
   readonly at: number
   readonly agent: string
   readonly tool: string
   readonly asked: string
-  /** What it answered; the beginning of it. */
+  /** The beginning of the answer. */
   readonly answered?: string
-  /** Of the answer. */
+  /** Identity of the answer's item. */
   readonly identity?: string
 }
 
-/** One item of the conversation as the client knows it, and what became of it. */
+/** An item of the client's conversation, and what is sent of it. */
 export interface ConversationRow {
   readonly identity: string
   readonly place: number
@@ -125,17 +121,17 @@ export interface ConversationRow {
   readonly tool?: string
   readonly tokens: number
   readonly characters: number
-  /** The beginning of it. */
+  /** The beginning of its text. */
   readonly text: string
   readonly fate: 'sent' | 'left out' | 'replaced' | 'shortened'
-  /** What is sent in its place; the beginning of it. */
+  /** The beginning of the text that is sent instead. */
   readonly shown?: string
   readonly reason?: string
   readonly handle?: string
   readonly pinned: boolean
 }
 
-/** Text of ours that stands in the request at a place of the conversation. */
+/** Text that a compaction inserts at a position of the conversation. */
 export interface InsertedRow {
   readonly place: number
   readonly role: string
@@ -177,7 +173,7 @@ export interface SpendingPage {
 export interface MeterRow {
   readonly model: string
   readonly calls: number
-  /** Provider's count ÷ our raw estimate: the middle value, and the range that holds nine of ten calls. */
+  /** Provider's count ÷ our raw estimate: the median, and the range of nine in ten calls. */
   readonly ratio: { readonly low: number; readonly median: number; readonly high: number }
 }
 
@@ -199,7 +195,7 @@ export interface DashboardInfo {
   readonly store: string
 }
 
-/** A page that stands alone in a file, as `inspect --html` and `replay --html` write it. */
+/** A report in a single HTML file, as written by `inspect --html` and `replay --html`. */
 export interface Report {
   readonly title: string
   readonly heading: string
@@ -229,15 +225,14 @@ export type ReportPart = { readonly title: string } & (
 /** Tokens of each call's prompt. */
 export interface LoadPart {
   readonly kind: 'load'
-  /** The chart in a sentence. */
   readonly label: string
   readonly sent: readonly number[]
-  /** What the prompts would have been without any compaction. */
+  /** The prompts without any compaction. */
   readonly whole?: readonly number[]
   readonly line?: { readonly name: string; readonly value: number }
   /** Where compaction starts and what it aims at. */
   readonly thresholds?: { readonly high: readonly number[]; readonly low: readonly number[] }
-  /** Calls, from 1, that a compaction came before. */
+  /** Numbers of the calls right after a compaction, from 1. */
   readonly marks: readonly number[]
 }
 

@@ -24,17 +24,14 @@ export interface RouteDeps {
   readonly sessions: StoredSessions
   readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'ledger' | 'session'>
   readonly priceOf: PriceOf
-  /** Counts text as this model would, by estimate. */
   readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
-  /** How the budgets stand that these sessions draw on. */
   readonly budgets: (sessions: readonly SessionRow[]) => Promise<SpendingPage['budgets']>
   readonly learned: () => Promise<readonly LearnedRow[]>
-  /** Whether the client was kept out of steps of this agent. */
+  /** Whether this agent has hidden steps. */
   readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
-  /** Forgets what was learned about an endpoint. */
   readonly forget: (id: string) => Promise<boolean>
-  /** Starts the demo session in the background; a page without a proxy has none. */
+  /** Starts the demo session in the background; absent without a proxy. */
   readonly demo?: () => Promise<void>
   /** Replays a recorded session under several policies or windows; a page over a store has no recordings. */
   readonly compare?: (session: string, sides: readonly ComparedSide[]) => Promise<Report>
@@ -45,7 +42,7 @@ export interface ComparedSide {
   readonly window: number
 }
 
-/** What was asked, as JSON members; from the query of a GET or the body of a POST. */
+/** The parameters of a request: the query of a GET or the body of a POST. */
 export type Asked = Readonly<Record<string, unknown>>
 
 export interface Route {
@@ -56,7 +53,7 @@ export interface Route {
 const MOST_ROWS = 2_000
 const MOST_FIGURES = 100
 const ROWS_A_PAGE = 200
-/** A text in the page; the rest is read in ranges or downloaded. */
+/** The largest part of an artifact in one answer; the rest is read in ranges or downloaded. */
 const MOST_TEXT_BYTES = 256 * 1024
 
 export const ROUTES: Readonly<Record<string, Route>> = {
@@ -207,14 +204,15 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const id = textIn(asked, 'id')
       const found = (await deps.learned()).find((row) => row.id === id)
       if (found === undefined || !audience.sees(found.tenant))
-        throw new PlimsollError('not-found', 'Nothing of that name was learned.')
+        throw new PlimsollError('not-found', `There is no learned limit ${JSON.stringify(id.slice(0, 200))}.`)
       return { forgotten: await deps.forget(id) }
     },
   },
   demo: {
     method: 'POST',
     async answer({ demo }) {
-      if (demo === undefined) throw new PlimsollError('unsupported', 'The demo session needs a running proxy.')
+      if (demo === undefined)
+        throw new PlimsollError('unsupported', 'The demo session needs a running proxy. Start one with plimsoll proxy.')
       await demo()
       return { started: true }
     },
@@ -254,7 +252,7 @@ const sessionOf = ({ plimsoll }: RouteDeps, asked: Asked, audience: Audience): R
     agent: textIn(asked, 'agent', 'main'),
   })
 
-/** @throws PlimsollError `forbidden` for a tenant that is not one's own. */
+/** @throws PlimsollError `forbidden` for a tenant that the caller may not see. */
 function tenantIn(asked: Asked, audience: Audience): string {
   const tenant = textIn(asked, 'tenant')
   if (audience.sees(tenant)) return tenant
@@ -264,19 +262,19 @@ function tenantIn(asked: Asked, audience: Audience): string {
 function textIn(asked: Asked, name: string, fallback?: string): string {
   const value = asked[name] ?? fallback
   if (typeof value === 'string' && (value !== '' || fallback !== undefined)) return value
-  throw new PlimsollError('bad-input', `${name} is missing, or is no text.`)
+  throw new PlimsollError('bad-input', `${name} is missing or is not text.`)
 }
 
 function numberIn(asked: Asked, name: string, fallback: number): number {
   const value = Number(asked[name] ?? fallback)
   if (Number.isSafeInteger(value) && value >= 0) return value
-  throw new PlimsollError('bad-input', `${name} must be a whole number from 0 on.`)
+  throw new PlimsollError('bad-input', `${name} must be a whole number, at least 0.`)
 }
 
 function handleIn(asked: Asked): Handle {
   const handle = textIn(asked, 'handle')
   if (isHandle(handle)) return handle
-  throw new PlimsollError('bad-input', `${JSON.stringify(handle.slice(0, 60))} is no handle.`, {
-    advice: 'A handle is art_ and 26 characters.',
+  throw new PlimsollError('bad-input', `${JSON.stringify(handle.slice(0, 60))} is not a handle.`, {
+    advice: 'A handle is art_ followed by 26 characters.',
   })
 }

@@ -1,7 +1,7 @@
 import { firstSendKey } from '../core/chain.ts'
 import type { Epoch, FirstSendEdit, ItemSeen, LogRecord, UsageSeen } from '../core/records.ts'
 
-/** A log, sorted by what its records are. Records keep the order of the log. */
+/** The entries of a log by type, in the log's order. */
 export interface FoldedLog {
   readonly items: readonly ItemSeen[]
   readonly edits: ReadonlyMap<string, FirstSendEdit>
@@ -17,13 +17,13 @@ export interface FoldedLog {
 
 export interface LoggedCall extends UsageSeen {
   readonly number: number
-  /** Items that the log held when the call was recorded. */
+  /** Number of items in the log before the call. */
   readonly itemsBefore: number
 }
 
 export interface LoggedEpoch {
   readonly epoch: Epoch
-  /** Calls that were recorded before it. */
+  /** Number of calls in the log before the epoch. */
   readonly callsBefore: number
 }
 
@@ -85,7 +85,7 @@ export function foldLog(records: Iterable<LogRecord>): FoldedLog {
 export type CountText = (text: string) => number
 export type Parts = ReadonlyMap<string, number>
 
-/** What an item is called in the chart. */
+/** The name of an item's part in the chart. */
 export function partOf({ kind, toolName }: Pick<ItemSeen, 'kind' | 'toolName'>): string {
   if (kind === 'user') return 'user'
   if (kind === 'result') return toolName === undefined ? 'results' : `results: ${toolName}`
@@ -94,13 +94,13 @@ export function partOf({ kind, toolName }: Pick<ItemSeen, 'kind' | 'toolName'>):
   return 'model'
 }
 
-/** What an epoch made of the items that it covers, by part: as they were, and as they are sent now. */
+/** Tokens by part of the items that an epoch covers, and of what is sent instead. */
 interface Rewrite {
   readonly covered: Parts
   readonly shown: Parts
 }
 
-/** Tokens of each call's prompt by what they are. Every text is counted once, whatever the number of calls. */
+/** Tokens of each call's prompt by part. Each text is counted once, whatever the number of calls. */
 export function compositionOf(log: FoldedLog, countText: CountText): (call: LoggedCall, prompt: number) => Parts {
   const tokens = new Map<string, number>()
   const byIdentity = new Map<string, ItemSeen>()
@@ -149,7 +149,7 @@ function rewriteBy(
     const item = items.get(identity)
     if (item === undefined) return
     const size = tokens.get(identity) ?? 0
-    // The log holds an item once, however often it stands in the conversation.
+    // The log contains an item once, even if it occurs several times in the conversation.
     if (!seen.has(identity)) add(covered, partOf(item), size)
     seen.add(identity)
     const fate = fates.get(place)
@@ -162,7 +162,7 @@ function rewriteBy(
 
 export type Fate = Extract<Epoch['edits'][number], { op: 'drop' | 'replace' }>
 
-/** What an epoch does with each place that it covers; places without an entry are sent as they are. */
+/** What an epoch does with each covered position; positions without an entry are sent unchanged. */
 export function fatesOf({ edits }: Epoch): ReadonlyMap<number, Fate> {
   const fates = new Map<number, Fate>()
   for (const edit of edits) {
@@ -172,7 +172,7 @@ export function fatesOf({ edits }: Epoch): ReadonlyMap<number, Fate> {
   return fates
 }
 
-/** The provider's count is the truth: instructions and tools by their share of the estimate, the rest in proportion. */
+/** Scales parts to the provider's count: instructions and tools by their share of the estimate, the rest in proportion. */
 function scaled(sum: Map<string, number>, { measured, estimated }: LoggedCall, prompt: number): Parts {
   const standing = measured === undefined || estimated === 0 ? 0 : (measured.standing / estimated) * prompt
   const own = [...sum.values()].reduce((a, b) => a + b, 0)

@@ -15,7 +15,7 @@ export interface PageInputs {
 
 const MAIN = 'main'
 
-/** The figures of a session without the composition of its prompts, which would count every text. */
+/** The figures of a session, without the composition of its prompts, for which every text would be counted. */
 export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }: PageInputs): SessionFigures {
   const calls = callsOf(log)
   const turns = calls.filter(({ purpose }) => purpose === 'turn')
@@ -70,7 +70,7 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
   }
 }
 
-/** The calls of a log; `original` adds back what the compactions before each call had taken out. */
+/** The calls of a log; `original` includes what earlier compactions removed. */
 function callsOf(log: FoldedLog): readonly PageCall[] {
   const saved = savedByEpoch(log)
   return log.calls.map((call) => pageCall(call, saved.get(call.epoch ?? '') ?? 0))
@@ -94,8 +94,8 @@ function pageCall(call: LoggedCall, saved: number): PageCall {
 }
 
 /**
- * An epoch's `before` was measured with the epoch before it in place, so that what they took out adds up along an agent's line. What is left is
- * taken from the provider's count of the first call under it: `after` is the upper bound of an estimate.
+ * Tokens that each epoch removed, with those of earlier epochs: its `before` was measured under the previous epoch. The tokens left are the
+ * provider's count of the first call under it, since `after` is an upper bound.
  */
 function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
   const counted = new Map<string, number>()
@@ -108,14 +108,13 @@ function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
     const before = newest.get(agent)
     const after = counted.get(epoch.id) || epoch.after
     const own = Math.max(0, Math.round(epoch.before - after))
-    // One that replaces another on the same request goes on from what that one left.
+    // The epoch's `before` does not contain what earlier epochs removed.
     saved.set(epoch.id, (before === undefined || log.undone.has(before) ? 0 : (saved.get(before) ?? 0)) + own)
     newest.set(agent, epoch.id)
   }
   return saved
 }
 
-/** The epoch that each agent's next request begins with. */
 export function standingEpochs(log: FoldedLog): ReadonlyMap<string, Epoch> {
   const standing = new Map<string, Epoch>()
   for (const { epoch } of log.epochs) if (!log.undone.has(epoch.id)) standing.set(epoch.agent ?? MAIN, epoch)
@@ -142,7 +141,7 @@ function compactionOf(
 
 const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? ''
 
-/** At the prices of the call that it came before. */
+/** By the prices of the next call. */
 function priceOfCompaction(
   before: number,
   after: number,
@@ -163,10 +162,7 @@ function editOf(edit: Epoch['edits'][number]): PageEdit {
 
 export type PriceOf = (model: string) => PriceModel | undefined
 
-/**
- * What the calls would have cost with everything sent each time, less what they did cost. Summaries that were paid for count against it.
- * Undefined when a price is missing.
- */
+/** The cost of the calls with everything sent each time, minus the real cost, summaries included. Undefined when a price is missing. */
 function savedBy(calls: readonly PageCall[], priceOf: PriceOf): number | undefined {
   let saved = 0
   let previous: PageCall | undefined

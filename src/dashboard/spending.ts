@@ -6,7 +6,7 @@ type Sum = { calls: number; usage: SpendingRow['usage']; costUsd: number }
 
 type Split = 'byDay' | 'byModel' | 'byAgent' | 'byKey'
 
-/** Adds up the calls of many sessions. One of a single session is small enough to be kept. */
+/** Sums of the calls of one or more sessions. */
 export class Spending {
   readonly #splits: Readonly<Record<Split, Map<string, Sum>>> = {
     byDay: new Map(),
@@ -34,7 +34,6 @@ export class Spending {
     }
   }
 
-  /** Adds what another one has added up. */
   join(other: Spending): void {
     this.#sessions += other.#sessions
     grow(this.#total, other.#total)

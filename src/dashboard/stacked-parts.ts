@@ -1,10 +1,8 @@
-/*
- * Also part of the page's own code: it imports nothing.
- */
+/* Also part of the page's own code, so it imports nothing. */
 
 export interface StackedPart {
   readonly name: string
-  /** Of each call: this part and all below it. */
+  /** For each call, the tokens of this part and of all below it. */
   readonly tops: readonly number[]
   /** Tokens of this part alone, in the last call. */
   readonly last: number
@@ -16,7 +14,7 @@ export interface Parted {
 
 const OTHER = 'other'
 
-/** The parts of prompts lying on each other, the largest at the bottom; beyond `most`, the small ones are one part. */
+/** Stacks the parts of prompts, the largest at the bottom; with more than `most` parts, the small ones are joined. */
 export function stackedParts(calls: readonly Parted[], most: number): readonly StackedPart[] {
   const totals = new Map<string, number>()
   for (const { parts } of calls)

@@ -8,7 +8,7 @@ import type { Report } from './page-types.ts'
 export interface StaticFile {
   readonly type: string
   readonly bytes: Uint8Array
-  /** Its name carries a hash of what it holds. */
+  /** Its name contains a hash of its content. */
   readonly isForever: boolean
 }
 
@@ -22,12 +22,12 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** Names are our own build's; anything else is no file of ours, whatever is on the disk. */
+/** Only names that our build makes are served, whatever is on the disk. */
 const NAME = /^\/(?:assets\/[A-Za-z0-9_-]+\.(?:js|css|svg)|index\.html)$/
 
 const read = new Map<string, Promise<StaticFile | undefined>>()
 
-/** A file of the page; undefined for a path that is none. Each is read once. */
+/** A file of the page, read once; undefined for other paths. */
 export function staticFile(path: string): Promise<StaticFile | undefined> {
   const name = path === '/' ? '/index.html' : path
   if (!NAME.test(name)) return Promise.resolve(undefined)
@@ -46,13 +46,13 @@ async function load(name: string): Promise<StaticFile | undefined> {
   return { type, bytes, isForever: name.startsWith('/assets/') }
 }
 
-/** Nothing runs but the page's own script, and nothing is fetched. */
+/** Only the page's own script may run, and nothing is fetched. */
 const policyOf = (script: string, style: string): string =>
   `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; base-uri 'none'; form-action 'none'`
 
 const hashOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`
 
-/** The page as one file with a report in it: needs no server and no network. */
+/** The page as a single file with a report, which needs no server and no network. */
 export async function singlePage(report: Report): Promise<string> {
   const html = await textOf('/index.html')
   const partOf = async (pattern: RegExp): Promise<string> => textOf(pattern.exec(html)?.[1] ?? '/index.html')
@@ -64,7 +64,7 @@ export async function singlePage(report: Report): Promise<string> {
     .replace(/<script type="module"[^>]*><\/script>/, () => `${head}\n    <style>${style}</style>`)
     .replace(/ *<link rel="stylesheet"[^>]*>\n/, '')
     .replace('</body>', () => {
-      // What a transcript says must not become markup; in JSON the escape means the same.
+      // Text of a transcript must not become markup; in JSON the escape means the same.
       const data = JSON.stringify(report).replaceAll('<', '\\u003c')
       return `<script type="application/json" id="report">${data}</script>\n<script type="module">${script}</script>\n</body>`
     })
@@ -72,9 +72,10 @@ export async function singlePage(report: Report): Promise<string> {
 
 async function textOf(path: string): Promise<string> {
   const file = await staticFile(path)
-  if (file === undefined) throw new PlimsollError('not-found', 'The page was not built.', { advice: 'npm run build' })
+  if (file === undefined)
+    throw new PlimsollError('not-found', 'The dashboard has not been built.', { advice: 'Run npm run build.' })
   return new TextDecoder().decode(file.bytes)
 }
 
-/** These would end the script or begin a comment. In JavaScript they stand in strings alone, where the escape means the same. */
+/** These would end the script or start a comment. They only occur in JavaScript strings, where the escape means the same. */
 const withoutTags = (text: string): string => text.replace(/<(?=\/script|!--)/gi, '\\u003c')

@@ -9,22 +9,22 @@ import type { SessionFigures, SessionRow } from './page-types.ts'
 import { figuresOf, type PriceOf } from './session-page.ts'
 import { Spending } from './spending.ts'
 
-/** Reads sessions for the page. A log is read once, then only what was appended to it. */
+/** Reads sessions for the page. After the first read of a log, only new entries are read. */
 export interface StoredSessions {
-  /** Newest first; `query` is a part of the name, without regard to case. */
+  /** Newest first; `query`: a part of the name, in upper or lower case. */
   list(query?: string): Promise<readonly SessionRow[]>
-  /** How the session stands, and what it spent; not to be changed. */
+  /** Figures and spending of a session; read-only. */
   summary(tenant: string, session: string): Promise<Summary>
   /** @throws PlimsollError `not-found` */
   log(tenant: string, session: string): Promise<{ readonly log: FoldedLog; readonly version: number }>
 }
 
-/** Logs are kept up to this many characters of text, so that a page that is reloaded does not read megabytes again. */
+/** Logs of up to this many characters are cached, so that reloading the page does not read megabytes again. */
 const KEPT_CHARACTERS = 32 * 1024 * 1024
 const KEPT_SUMMARIES = 20_000
 const PAGE = 500
 
-/** What a list and the spending page need of a log. */
+/** What the list and the spending page need. */
 interface Summary {
   readonly figures: SessionFigures
   readonly spending: Spending
@@ -48,7 +48,7 @@ export function storedSessions(
     const known = logs.get(key)
     const now = await store.version(of, session)
     if (known !== undefined && known.version === now) return known
-    // A log that is shorter than before was removed and begun again.
+    // A log that is shorter than before was removed and started again.
     const from = known !== undefined && known.version < now ? known : { records: [], version: 0 }
     const records = [...from.records]
     let { version } = from
@@ -105,7 +105,7 @@ export async function listedSessions(store: SessionStore, tenants: readonly stri
   return rows.sort((a, b) => b.updatedAt - a.updatedAt || a.session.localeCompare(b.session))
 }
 
-/** The store keeps values of its own under names that have no session. */
+/** Tenants with a session: the store's own values have tenants without sessions. */
 export async function tenantsWithSessions(
   store: SessionStore & Pick<StoreMaintenance, 'tenants'>,
 ): Promise<readonly string[]> {

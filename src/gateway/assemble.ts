@@ -22,15 +22,15 @@ export interface GatewayParts {
   readonly engine: OpenEngine
   readonly readers: OpenReaders
   readonly live: LiveSettings
-  /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
+  /** `bytes`: the session's approximate size; undefined to read it without keeping it open. */
   readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
 }
 
-/** The handler behind `fetch` and the proxy, and the same engine for other gateways. */
+/** The handler of `fetch` and the proxy, and the sidecar for other gateways. */
 export function openGateway(options: PlimsollOptions, parts: GatewayParts) {
   const { foundation, models, engine, readers, live, session } = parts
   const { sessions, content, clock, hash, memo, ledger, emit } = foundation
-  // A program may run a cluster of its own: its processes share conversations on SQLite as machines do on Postgres.
+  // In a program's own cluster, processes share conversations on SQLite as machines do on Postgres.
   const isShared = sessions.isShared === true || cluster.isWorker
   const learned = learnedLimits(sessions, clock)
   const gateway = createGateway({

@@ -6,7 +6,7 @@ import type { Session, SessionStatus } from '../engine/session/session.ts'
 import { conversationOf, type Conversation, type Reach } from './scope.ts'
 import { BOOLEAN, conversationFields, listOf, NUMBER, output, TEXT, type McpTool } from './tools.ts'
 
-/** How full a conversation is, and what its user or agent may decide about it. */
+/** Tools for the status of a conversation, and for compaction and pins. */
 export const contextTools = (reach: Reach): readonly McpTool[] => [status(reach), compact(reach), pin(reach)]
 
 const open = ({ plimsoll, tenant }: Reach, { session, agent }: Conversation): Session =>
@@ -16,7 +16,7 @@ const status = (reach: Reach): McpTool => ({
   name: 'context_status',
   title: 'How full the context window is',
   description:
-    'Tells how many tokens of the context window are used, when the next compaction comes, and what the conversation has cost.',
+    'Tells how many tokens of the context window are used, at how many tokens compaction starts, and what the conversation has cost.',
   ...toolInput('context_status', conversationFields(reach)),
   outputSchema: output(
     {
@@ -80,9 +80,9 @@ const compact = (reach: Reach): McpTool => ({
   name: 'context_compact',
   title: 'Compact the conversation',
   description:
-    'Asks for a compaction: it is done before the next request of the conversation. What is taken out stays readable.',
+    'Compacts the conversation before its next request. What is removed can still be read with recall and artifact_read.',
   ...toolInput('context_compact', {
-    instructions: optional(textField('What the summary must hold.')),
+    instructions: optional(textField('What the summary must contain.')),
     ...conversationFields(reach),
   }),
   outputSchema: output({ session: TEXT, agent: TEXT, status: TEXT }),
@@ -101,11 +101,11 @@ const pin = (reach: Reach): McpTool => ({
   name: 'context_pin',
   title: 'Pin an item',
   description:
-    'Keeps an item in view whatever is compacted, or lets it go again. Without item: lists items that can be pinned, the newest first.',
+    'Pins an item, so that no compaction removes it, or unpins it. Without item: lists items that can be pinned, newest first.',
   ...toolInput('context_pin', {
-    item: optional(textField('Identity of the item, or its beginning, as the list shows it.')),
-    pinned: optional(flagField('false takes the pin away; true if not given.')),
-    query: optional(textField('For the list: only items whose text holds this.')),
+    item: optional(textField('Identity of the item, or the first characters of it, as in the list.')),
+    pinned: optional(flagField('true (the default) pins the item, false unpins it.')),
+    query: optional(textField('For the list: only items whose text contains this.')),
     ...conversationFields(reach),
   }),
   outputSchema: output(
@@ -131,7 +131,7 @@ const pin = (reach: Reach): McpTool => ({
       const lines = shown.map(
         (each) => `${each.identity.slice(0, 12)}  ${each.kind}${each.pinned ? ', pinned' : ''}: ${each.excerpt}`,
       )
-      const text = lines.length === 0 ? 'No item is there to be pinned.' : lines.join('\n')
+      const text = lines.length === 0 ? 'No item can be pinned.' : lines.join('\n')
       return { ok: true, text, data: { ...conversation, items: shown } }
     }
     const found = items.filter(({ identity }) => identity.startsWith(item))
@@ -139,7 +139,7 @@ const pin = (reach: Reach): McpTool => ({
       throw new PlimsollError(
         'not-found',
         `${found.length === 0 ? 'No item begins' : `${found.length} items begin`} with ${JSON.stringify(item.slice(0, 80))}.`,
-        { advice: 'Call context_pin without item to list them.' },
+        { advice: 'Call context_pin without item to list the items.' },
       )
     const { identity } = found[0]!
     await open(reach, conversation).pin(identity, pinned === true)
@@ -153,7 +153,7 @@ const pin = (reach: Reach): McpTool => ({
 
 const excerptOf = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 120)
 
-/** From the log: another process makes the requests. */
+/** Read from the log, because another process makes the requests. */
 async function itemsOf(
   { plimsoll, tenant }: Reach,
   { session, agent }: Conversation,

@@ -26,7 +26,7 @@ import { BoundedMap } from '../util/bounded-map.ts'
 import { mcpServer, loadSdk } from './server.ts'
 import { PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 
-/** A request of a socket as the fetch API knows it; its signal fires when the client leaves before its answer is out. */
+/** A Node request as a fetch `Request`; its signal fires when the client disconnects before the answer is sent. */
 function requestOf(incoming: IncomingMessage, response: ServerResponse, path: string): Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(incoming.headers))
@@ -43,35 +43,35 @@ function requestOf(incoming: IncomingMessage, response: ServerResponse, path: st
   return new Request(new URL(path, 'http://mcp'), { method, headers, signal: left.signal, ...body })
 }
 
-/** Writes an answer out as fast as the client reads it. */
+/** Sends a response as fast as the client reads it. */
 async function sendResponse(response: ServerResponse, { status, headers, body }: Response): Promise<void> {
   response.writeHead(status, Object.fromEntries(headers))
   if (body === null) return void response.end()
   response.flushHeaders()
-  // A client that leaves ends both.
+  // A client that disconnects ends both streams.
   await pipeline(Readable.fromWeb(body as WebStream), response).catch(() => undefined)
 }
 
 export interface McpHttpOptions {
-  /** 0 picks a free one. @default 4143 */
+  /** Port to listen on; 0 picks a free one. @default 4143 */
   readonly port?: number
   /** @default '127.0.0.1' */
   readonly host?: string
-  /** Required from clients, as `Authorization: Bearer`, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
+  /** Token of clients: `Authorization: Bearer`, `x-plimsoll-token` or `/t/<token>` before the path. Required on any address but loopback. */
   readonly token?: string
-  /** Names beside the loopback ones that a server on loopback is called by. */
+  /** Additional host names that a server on loopback answers to. */
   readonly allowedHosts?: readonly string[]
   /** Origins of web pages that may call the server. @default none */
   readonly allowedOrigins?: readonly string[]
   /**
-   * One scope for every client; or `credential`: each client sees what belongs to its own API key, which it sends as it would to the proxy,
-   * and of that one conversation if it names one as `x-plimsoll-session`. @default one scope: the tenant 'local'
+   * One scope for all clients; or `credential`: each client sends its own API key, as to the proxy, and sees the content of that key, or one
+   * conversation of it that it names as `x-plimsoll-session`. @default one scope: the tenant 'local'
    */
   readonly scope?: McpScope | 'credential'
 }
 
 export interface HttpMcp {
-  /** Where clients connect: ends in `/mcp`. */
+  /** The URL for clients; it ends in `/mcp`. */
   readonly url: string
   close(): Promise<void>
 }
@@ -98,7 +98,7 @@ const CONNECTION = 'mcp-session-id'
 /** Calls that may be cancelled; those that are over are pushed out by newer ones. */
 const MOST_CALLS = 10_000
 
-/** Streamable HTTP. Each request stands for itself, so any number of servers may share the work. */
+/** Streamable HTTP without state between requests, so that several servers can share the work. */
 export async function startMcpHttp(plimsoll: Plimsoll, options: McpHttpOptions = {}): Promise<HttpMcp> {
   checkArguments([plimsoll, options], ARGUMENTS, 'startMcpHttp()')
   const { port = 4143, host = '127.0.0.1', token } = options
@@ -184,7 +184,7 @@ async function answer(deps: Deps, incoming: IncomingMessage, response: ServerRes
       throw new PlimsollError('not-found', `There is nothing at this path; the MCP server is at ${PATH}.`)
     const { options } = deps
     const byCredential = options.scope === 'credential'
-    // A client's own key is no token of ours.
+    // With `credential`, the bearer token is the client's API key and not our token.
     authorise(options.token, token ?? (byCredential ? undefined : bearerIn(header)))
     const scope = byCredential ? await scopeOfCredential(deps, header, path) : (options.scope as McpScope | undefined)
     await sendResponse(response, await deps.serve(requestOf(incoming, response, path), scope ?? {}))
@@ -192,19 +192,19 @@ async function answer(deps: Deps, incoming: IncomingMessage, response: ServerRes
     if (response.headersSent || response.destroyed) return void response.destroy()
     const known = isPlimsollError(error)
     const status = known ? ((error.fields['status'] as number | undefined) ?? statusOf(error)) : 500
-    // A body that was not read cannot be followed by another request.
+    // The body may not have been read, so the connection cannot be used again.
     response.setHeader('connection', 'close')
     const message = known ? error.message : 'The request failed inside the MCP server.'
     say(response, status, { error: { type: known ? error.code : 'internal', message } })
   }
 }
 
-/** The tenant as the proxy knows it, by the same key. */
+/** The scope of the client's API key: the same tenant as in the proxy. */
 async function scopeOfCredential({ plimsoll }: Deps, header: HeaderReader, path: string): Promise<McpScope> {
   const tenant = await plimsoll.gateway.tenantOf(header, path)
   if (tenant === NOBODY)
     throw unauthorised(
-      'This server shows each client what belongs to its own API key.',
+      'This server needs your API key, because each client sees only its own content.',
       'Send the key that your model calls use, in the same header.',
     )
   const [session, agent] = [header('x-plimsoll-session'), header('x-plimsoll-agent')]

@@ -3,7 +3,7 @@ import type { Plimsoll } from '../plimsoll.ts'
 import type { Argument } from '../settings/check.ts'
 import { driver, group, text, type Schema } from '../settings/values.ts'
 
-/** Whose content a client of the server sees. Set when the server is opened, never by what a client asks for. */
+/** The content that a client may see. Set when the server is started, never by the client. */
 export interface McpScope {
   /** @default 'local' */
   readonly tenant?: string
@@ -13,7 +13,6 @@ export interface McpScope {
   readonly agent?: string
 }
 
-/** The same while it runs. */
 export const SCOPE: Schema<McpScope> = group('', {
   tenant: text(),
   session: text(),
@@ -25,7 +24,7 @@ export const PLIMSOLL: Argument = {
   schema: driver('what createPlimsoll() gives', 'session', 'on'),
 }
 
-/** What the tools and resources of one client work on. */
+/** The data that the tools and resources of one client use. */
 export interface Reach {
   readonly plimsoll: Plimsoll
   readonly tenant: string
@@ -38,7 +37,7 @@ export interface Conversation {
   readonly agent: string
 }
 
-/** The session that a call is about: the scope's own, else the one that the call names. @throws PlimsollError `bad-input`, `not-found` */
+/** The session of a call: the scope's, else the one that the call names. @throws PlimsollError `bad-input`, `not-found` */
 export async function sessionOf({ plimsoll, tenant, session }: Reach, named: string | undefined): Promise<string> {
   const wanted = session ?? named
   if (wanted === undefined)
@@ -49,7 +48,7 @@ export async function sessionOf({ plimsoll, tenant, session }: Reach, named: str
   throw new PlimsollError('not-found', `There is no session ${JSON.stringify(wanted.slice(0, 100))}.`)
 }
 
-/** The same with its agent; where a session has several, the call has to name one. */
+/** The session and agent of a call. A call must name the agent when the session has several. */
 export async function conversationOf(reach: Reach, input: Readonly<Record<string, unknown>>): Promise<Conversation> {
   const session = await sessionOf(reach, input['session'] as string | undefined)
   const agents = await reach.plimsoll.archive.agents(session, { tenant: reach.tenant })
@@ -59,7 +58,7 @@ export async function conversationOf(reach: Reach, input: Readonly<Record<string
   const known = agents.map((agent) => JSON.stringify(agent)).join(', ')
   throw wanted === undefined
     ? new PlimsollError('bad-input', `${agents.length} agents work in this session; agent is missing.`, {
-        advice: `One of ${known}.`,
+        advice: `Use one of ${known}.`,
       })
     : new PlimsollError('not-found', `No agent ${JSON.stringify(wanted.slice(0, 100))} works in this session.`, {
         advice: `Known: ${known}.`,

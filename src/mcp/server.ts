@@ -20,10 +20,10 @@ import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../plimsoll.ts'
 
 const INSTRUCTIONS =
-  'Gives back what was taken out of a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
+  'Reads what was removed from a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
   'handle of a stored tool output: open it with artifact_read, search it with artifact_grep. recall searches the whole conversation.'
 
-/** A server for one client: everything that it can see is within its reach. */
+/** A server for one client, limited to its scope. */
 export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
   const { McpServer: Server, ResourceTemplate } = sdk
   const server = new Server(
@@ -52,15 +52,15 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
     async (uri, { session }) => contents(sdk, () => readSession(reach, uri.href, decodeURIComponent(one(session)))),
   )
   const fields = {
-    focus: { type: 'string', description: 'What to go on with.' },
+    focus: { type: 'string', description: 'What the agent should continue with.' },
     ...(reach.session === undefined && { session: { type: 'string', description: 'The conversation.' } }),
     ...(reach.agent === undefined && { agent: { type: 'string', description: 'Which agent of it.' } }),
   }
   server.registerPrompt(
     'handover',
     {
-      title: 'Go on with a conversation',
-      description: 'What was asked, what was done and where it stands, for an agent that takes over.',
+      title: 'Continue a conversation',
+      description: 'What the user asked for, what was done and what is left, for an agent that takes over.',
       argsSchema: unchecked({
         type: 'object',
         properties: fields,
@@ -100,7 +100,7 @@ function register(server: McpServer, tool: McpTool): void {
   )
 }
 
-/** What the caller did wrong is a result that says so, for a model to read and do better. */
+/** Errors are returned as results, so that the model can read and correct them. */
 const answer = (tool: McpTool, input: unknown, { mcpReq }: ServerContext): Promise<CallToolResult> =>
   inPlainWords(async () => {
     const call = { signal: mcpReq.signal, onProgress: progressOf(mcpReq) }
@@ -108,7 +108,7 @@ const answer = (tool: McpTool, input: unknown, { mcpReq }: ServerContext): Promi
     return { content: [{ type: 'text', text }], structuredContent: { ...data }, isError: ok ? undefined : true }
   })
 
-/** Told to those who asked for it, and only when it went on: a reader may begin its work again in another way. */
+/** Reports progress to clients that asked for it, and only when it grows: a reader may start over in another way. */
 function progressOf({ _meta, notify }: ServerContext['mcpReq']): (share: number) => void {
   const progressToken = _meta?.progressToken
   if (progressToken === undefined) return () => undefined
@@ -117,22 +117,24 @@ function progressOf({ _meta, notify }: ServerContext['mcpReq']): (share: number)
     const progress = Math.round(share * 1000) / 1000
     if (progress <= before) return
     before = progress
-    // A client that is gone is noticed by its signal.
+    // A disconnected client is noticed by its signal.
     notify({ method: 'notifications/progress', params: { progressToken, progress, total: 1 } }).catch(() => undefined)
   }
 }
 
-/** Errors of ours say what to do; others would tell a client about this machine. */
+/** Passes our own errors on; others could reveal something about this machine. */
 async function inPlainWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (isPlimsollError(error) || (error as Error).name === 'AbortError') throw error
-    throw new PlimsollError('store-unavailable', 'The stored data cannot be reached at the moment.', { cause: error })
+    throw new PlimsollError('store-unavailable', 'The store cannot be read at the moment. Try again later.', {
+      cause: error,
+    })
   }
 }
 
-/** The same where a client expects an error of the protocol. */
+/** The same as an error of the protocol. */
 async function orProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, work: () => Promise<T>): Promise<T> {
   try {
     return await inPlainWords(work)
@@ -154,7 +156,7 @@ const one = (value: string | string[] | undefined): string => (Array.isArray(val
 
 const textsIn = (input: unknown) => (recordOf(input) ?? {}) as Record<string, string | undefined>
 
-/** Our own check says in plain words what is wrong, so the SDK only has to show the schema. */
+/** The SDK only shows the schema; our own check has better messages. */
 const unchecked = (schema: object): StandardSchemaWithJSON => ({
   '~standard': {
     version: 1,
@@ -169,7 +171,7 @@ type StdioSdk = typeof import('@modelcontextprotocol/server/stdio')
 
 const PACKAGE = '@modelcontextprotocol/server'
 
-/** The official SDK is an optional package: it is loaded with the first server that is opened. @throws PlimsollError `unsupported` */
+/** The official SDK is an optional package, loaded when the first server starts. @throws PlimsollError `unsupported` */
 export const loadSdk = (load = async () => import('@modelcontextprotocol/server')): Promise<Sdk> => loaded(load)
 const loadStdio = (): Promise<StdioSdk> => loaded(async () => import('@modelcontextprotocol/server/stdio'))
 
@@ -187,7 +189,7 @@ async function loaded<T>(load: () => Promise<T>): Promise<T> {
 }
 
 export interface StdioMcp {
-  /** Resolves when the client has closed its end. */
+  /** Resolves when the client has closed standard input. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }

@@ -7,13 +7,13 @@ import type { Archive } from '../compose/api/stored.ts'
 import type { Handle } from '../core/handles.ts'
 import type { ArtifactStat } from '../ports/artifact-store.ts'
 
-/** A tool as the server offers it. Declared like the readers, and checked by the same code. */
+/** A tool of the server, declared and checked like the reader tools. */
 export interface McpTool extends ReaderTool {
   readonly title: string
   readonly outputSchema: OutputSchema
-  /** Changes nothing that a conversation would notice. */
+  /** Changes nothing in a conversation. */
   readonly isReadOnly: boolean
-  /** Asks a model outside of this process. */
+  /** Calls a model. */
   readonly asksModel?: boolean
   run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutcome>
 }
@@ -25,9 +25,9 @@ interface ToolCall {
 
 interface ToolOutcome {
   readonly ok: boolean
-  /** For the model to read. */
+  /** For the model. */
   readonly text: string
-  /** The same for a program. */
+  /** For programs. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
@@ -51,11 +51,11 @@ export const output = (
   required,
 })
 
-/** What a call has to say beside its own fields, where the scope leaves it open. */
+/** The fields that name the conversation, unless the scope does. */
 export const conversationFields = ({ session, agent }: Reach): Readonly<Record<string, GenericSchema>> => ({
-  ...(session === undefined && { session: textField('The conversation, by its session name.') }),
+  ...(session === undefined && { session: textField('Session name of the conversation.') }),
   ...(agent === undefined && {
-    agent: optional(textField('Which agent of it; needed where several work in one session.')),
+    agent: optional(textField('Name of the agent; needed when several work in the session.')),
   }),
 })
 
@@ -75,7 +75,7 @@ const FOUND: OutputSchema = output({
 })
 const READ: OutputSchema = output(ANSWER)
 
-/** The readers that requests get too: the same declarations, and the same code answers. */
+/** The same reader tools that are added to requests, with the same declarations and code. */
 export function readerTools(reach: Reach): readonly McpTool[] {
   const { plimsoll, tenant, session, agent } = reach
   const readers = plimsoll.archive.readers(ownerOf(reach))
@@ -104,27 +104,26 @@ export const ownerOf = ({ tenant, session, agent }: Reach): Parameters<Archive['
 
 const withSession = (tool: ReaderTool): ReaderTool => ({
   ...tool,
-  description: 'Searches everything that happened in the stored conversations, or in one of them.',
+  description: 'Searches the full text of all stored conversations, or of one of them.',
   ...toolInput('recall', {
     ...RECALL,
-    session: optional(textField('Only this conversation, by its session name; all of them if not given.')),
+    session: optional(textField('Session name of one conversation. Default: all conversations.')),
   }),
 })
 
 const DEFAULT_SHOWN = 20
 const MOST_SHOWN = 100
 
-/** The newest artifacts that this client may open. */
 export function artifactList(reach: Reach): McpTool {
   return {
     name: 'artifact_list',
     title: 'List stored outputs',
     description:
-      'Lists tool outputs that were stored whole, the newest first: handle, size, tool. The other artifact tools take the handle.',
+      'Lists stored tool outputs, newest first: handle, size, tool. Pass the handle to the other artifact tools.',
     ...toolInput('artifact_list', {
       tool: optional(textField('Only outputs of this tool.')),
-      limit: optional(numberField(`At most so many; ${DEFAULT_SHOWN} if not given, ${MOST_SHOWN} at most.`)),
-      after: optional(textField('The last handle of the page before.')),
+      limit: optional(numberField(`Most outputs to list, up to ${MOST_SHOWN}. Default: ${DEFAULT_SHOWN}.`)),
+      after: optional(textField('The last handle of the previous page.')),
       ...(reach.session === undefined && {
         session: optional(textField('Only this conversation, by its session name.')),
       }),
@@ -149,15 +148,15 @@ export function artifactList(reach: Reach): McpTool {
   }
 }
 
-/** Stores of 0.2.0 did not write down which agent an output belongs to, so an agent's list cannot hold it, and says so. */
+/** 0.2.0 did not store which agent an output belongs to: an agent's list omits such outputs and says so. */
 async function leftOut(reach: Reach): Promise<string> {
   if (reach.agent === undefined) return ''
   const { length } = await reach.plimsoll.archive.readers(ownerOf(reach)).unattributed()
   if (length === 0) return ''
-  return `\n\n${counted(length, 'output')} of this conversation were stored by an older version, which did not write down whose they are. They are not listed and do not open for one agent; a client without an agent in its scope can read them.`
+  return `\n\n${counted(length, 'output')} of this conversation were stored by version 0.2.0, which did not record the agent. They are not listed and cannot be opened for one agent; a client without an agent in its scope can read them.`
 }
 
-/** Pages are read until there are enough: where one agent may look, some of each page are another's. */
+/** Reads pages until enough artifacts are found: for one agent, some on each page belong to others. */
 export async function artifactsIn(
   reach: Reach,
   wanted: number,

@@ -4,26 +4,26 @@ export interface ModelInfo {
   /** Canonical id in the catalogue. */
   readonly id: string
   readonly window: number
-  /** The user set it; nothing that is catalogued or learned goes over it. */
+  /** The user set the window; catalogued and learned windows do not override it. */
   readonly windowIsSet?: true
-  /** The prompt alone may not be larger than this, where the vendor limits it apart from the output. */
+  /** The largest prompt, where the vendor limits it separately from the output. */
   readonly inputLimit?: number
   readonly maxOutputTokens?: number
   readonly price?: PriceModel
   /** Tokenizer family: `o200k`, `cl100k`, `claude`, `claude-2026`, `gemini`, `llama3`, … */
   readonly tokenizer: string
   readonly reasoning: boolean
-  /** Thinking blocks are bound to everything before them. */
+  /** Thinking blocks are valid only after the exact history before them. */
   readonly bindsThinking: boolean
 }
 
 export interface Resolution {
   readonly info: ModelInfo
-  /** How the id was matched: as written, after taking off vendor prefixes and dates, or not at all. */
+  /** How the id was matched: exactly, after removing vendor prefixes and dates, or not at all. */
   readonly match: 'exact' | 'normalised' | 'default'
 }
 
-/** Knows models. Promises: never throws, never asks the network; an unknown id gives a stated default. */
+/** Facts about models. Promises: never throws, uses no network; an unknown id gets a stated default. */
 export interface Catalogue {
   resolve(model: string): Resolution
   search(query: string): readonly ModelInfo[]

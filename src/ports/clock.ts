@@ -1,4 +1,4 @@
-/** Time, passed in so that tests own it. */
+/** Time, passed in so that tests control it. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number

@@ -1,5 +1,5 @@
 export interface SandboxRequest {
-  /** The model's own JavaScript. It sees `data` and `artifacts` and nothing of the host. */
+  /** JavaScript written by the model. It sees `data` and `artifacts`, and nothing of the host. */
   readonly code: string
   readonly inputs: Readonly<Record<string, Uint8Array>>
   readonly timeoutMs: number
@@ -17,7 +17,7 @@ export interface SandboxResult {
   readonly truncated: boolean
 }
 
-/** Runs untrusted code. Promises: no files, no network, no host objects; time and memory limits hold; never throws for the guest's faults. */
+/** Runs untrusted code. Promises: no files, no network, no host objects; time and memory limits hold; never throws for errors of the code. */
 export interface Sandbox {
   readonly name: string
   run(request: SandboxRequest): Promise<SandboxResult>

@@ -3,7 +3,7 @@ export interface SqlSource {
   /** Name of the table: letters, digits and underscores. */
   readonly table: string
   readonly bytes: Uint8Array
-  /** The way to the array of records inside a JSON object. @default the root, or the largest array of objects near it */
+  /** The path to the array of records in a JSON object. @default the root, or the largest array of objects near it */
   readonly path?: readonly string[]
 }
 
@@ -32,15 +32,15 @@ export interface SqlResult {
   readonly ok: boolean
   readonly columns: readonly string[]
   readonly rows: readonly (readonly SqlValue[])[]
-  /** Rows of the whole result, those beyond `maxRows` included. */
+  /** Rows of the whole result, including those beyond `maxRows`. */
   readonly totalRows: number
   readonly tables: readonly SqlTable[]
   readonly error?: string
 }
 
 /**
- * Answers one read-only query over records. Promises: no files, no network, nothing kept that a query wrote; time and
- * memory limits hold; never throws for a fault of the query.
+ * Answers a read-only query over records. Promises: no files, no network, nothing that a query wrote is kept; time and memory limits hold; never
+ * throws for errors in the query.
  */
 export interface SqlEngine {
   readonly name: string

@@ -1,9 +1,9 @@
 import type { SessionStore } from './session-store.ts'
 
 export type StoreProblemKind =
-  /** The record's text cannot be read back: torn, flipped or sealed with another key. */
+  /** A log entry cannot be read: truncated, damaged or encrypted with another key. */
   | 'unreadable'
-  /** A version is missing from a log, or the log ends elsewhere than its head says. */
+  /** A version is missing from a log, or the log does not end at its head. */
   | 'gap'
   /** A lookup index and the log disagree. */
   | 'index'
@@ -25,10 +25,10 @@ export interface StoreStats {
   readonly tenants: number
   readonly sessions: number
   readonly records: number
-  /** Bytes of all records as stored. */
+  /** Bytes of all log entries as stored. */
   readonly recordBytes: number
   readonly epochs: number
-  /** Bytes the store takes on its disk, indexes included; absent where there is no disk. */
+  /** Bytes on disk, indexes included; absent when there is no disk. */
   readonly diskBytes?: number
 }
 
@@ -38,14 +38,14 @@ export interface MigrationReport {
   readonly applied: readonly string[]
 }
 
-/** What an operator needs beside the engine's calls. Promises: none of these changes a record. */
+/** Calls for operators. Promises: none of them changes a log entry. */
 export interface StoreMaintenance {
   /** Every tenant with a session or a value, in order. */
   tenants(): Promise<readonly string[]>
   /** Reads everything once and reports damage; empty means clean. */
   check(): Promise<readonly StoreProblem[]>
   stats(): Promise<StoreStats>
-  /** Brings the schema to this version of the package. Opening a store does the same; this one reports. */
+  /** Upgrades the schema to this version of the package. Opening a store does the same; this one reports. */
   migrate(): Promise<MigrationReport>
 }
 

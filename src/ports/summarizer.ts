@@ -17,18 +17,18 @@ export interface SummaryAnswer {
 }
 
 /**
- * A model that writes summaries. Promises: one call per `summarise`, no retries of its own, rejects instead of returning an
- * error text. The engine judges the answer; the driver only fetches it.
+ * A model that writes summaries. Promises: one call per `summarise` without retries; rejects instead of returning an error text. The engine checks
+ * the answer.
  */
 export interface Summarizer {
   readonly name: string
   readonly model?: string
-  /** Its own window; input is cut to 80 % of it and chunked beyond. */
+  /** Its window. Input above 80 % of it is sent in parts. */
   readonly window: number
   summarise(request: SummaryRequest): Promise<SummaryAnswer>
 }
 
-/** What a model answered, as an answer to a request for a summary. Thoughts are no part of it. */
+/** A model's response as a summary, without its reasoning. */
 export function summaryAnswerOf({ items, stop, usage }: ModelResponse): SummaryAnswer {
   const said = items.filter((item) => item.kind === 'assistant').map((item) => item.text)
   const toolCalls = items.filter((item) => item.kind === 'call').length

@@ -1,9 +1,6 @@
 import type { Count } from '../core/count.ts'
 
-/**
- * Counts tokens of text. Promises: never throws, linear in the text on every input, synchronous once loaded, same answer
- * for the same text in every process.
- */
+/** Counts tokens of text. Promises: never throws, linear time on every input, synchronous once loaded, the same count for a text in every process. */
 export interface Tokenizer {
   readonly name: string
   count(text: string): Count

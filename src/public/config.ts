@@ -1,4 +1,4 @@
-/** `plimsoll/config`: config files, read and checked. */
+/** `plimsoll/config`: reads and checks settings files. */
 export { optionsOf, type PlimsollSettings } from '../settings/apply.ts'
 export {
   checkConfigText,

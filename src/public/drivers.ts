@@ -1,4 +1,4 @@
-/** `plimsoll/drivers`: the other parts that an option takes: catalogues of models, tokenizers, engines for SQL and JavaScript. */
+/** `plimsoll/drivers`: parts that options accept: catalogues of models, tokenizers, engines for SQL and JavaScript. */
 export { bundledCatalogue } from '../drivers/catalogue/bundled.ts'
 export { createCatalogue, type CatalogueOptions } from '../drivers/catalogue/catalogue.ts'
 export { fetchCatalogue } from '../drivers/catalogue/update.ts'

@@ -1,3 +1,3 @@
-/** `plimsoll/mcp`: what was taken out of conversations, for any client of the Model Context Protocol. */
+/** `plimsoll/mcp`: an MCP server for what was taken out of conversations. */
 export { startMcpHttp, type HttpMcp, type McpHttpOptions } from '../mcp/http.ts'
 export { serveMcpStdio } from '../mcp/server.ts'

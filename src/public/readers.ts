@@ -1,4 +1,4 @@
-/** `plimsoll/readers`: artifacts read, searched and queried without a session. */
+/** `plimsoll/readers`: reads, searches and queries artifacts without a session. */
 export {
   artifactReaders,
   type ArtifactReaders,

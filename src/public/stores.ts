@@ -1,4 +1,4 @@
-/** `plimsoll/stores`: stores by their address or one by one, and what an operator does with them. Heavy libraries are loaded on use. */
+/** `plimsoll/stores`: opens stores by URL or by driver, and operator functions. Heavy libraries are loaded on first use. */
 export { openArtifacts, type OpenArtifactsOptions } from '../drivers/open-artifacts.ts'
 export { openStore, type OpenStoreOptions } from '../drivers/open-store.ts'
 export { memoryStore } from '../drivers/sessions/memory.ts'

@@ -13,23 +13,23 @@ type Providers = NonNullable<Config['providers']>
 type Defaults = NonNullable<Config['defaults']>
 type Spending = NonNullable<Config['budgets']>[number]
 
-/** What a file says otherwise than a program would. */
+/** Settings whose form in a file differs from that in code. */
 type OwnForm = 'policy' | 'policies' | 'agents' | 'summarizer' | 'budgets'
 
-/** A file as options of `createPlimsoll`. */
+/** A settings file as options of `createPlimsoll`. */
 export interface PlimsollSettings extends Omit<
   Pick<Config, keyof Config & keyof (typeof LIBRARY & typeof GATEWAY)>,
   OwnForm
 > {
   readonly policy: Policy
-  /** The file's own, by name. */
+  /** The policies of the file, by name. */
   readonly policies?: Readonly<Record<string, Policy>>
   readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
   readonly summarizer?: SummarizerSettings
   readonly budgets?: readonly Budget[]
 }
 
-/** What a proxy is started with. */
+/** The settings of a file for the proxy. */
 export interface ProxyConfig extends Omit<
   Config,
   | 'policy'
@@ -43,18 +43,18 @@ export interface ProxyConfig extends Omit<
   | 'instructions'
   | '$schema'
 > {
-  /** Its name, or what the file makes of it. */
+  /** Its name, or the policy with the changes of the file. */
   readonly policy?: string | Policy
   readonly upstreams?: Upstreams
-  /** The file's own, which requests may ask for by name. */
+  /** The policies of the file, which requests may ask for by name. */
   readonly policies?: PlimsollSettings['policies']
-  /** By agent name, what the file says about it. */
+  /** Settings of single agents, by name. */
   readonly agents?: PlimsollSettings['agents']
-  /** The model that writes summaries, its key out of the environment. */
+  /** The model that writes summaries, with its key from the environment. */
   readonly summarizer?: PlimsollSettings['summarizer']
 }
 
-/** The policy of an agent: its preset, the policy's override, the file's, the agent's; the last one wins. */
+/** The policy of an agent: its preset, changed by the overrides of the named policy, of the file and of the agent; the last one wins. */
 export function policyOf(config: Config, agent = 'main', env: Environment = process.env): Policy {
   const own = config.agents?.[agent]
   const name = own?.policy ?? policyNameOf(config)
@@ -67,16 +67,15 @@ export function policyOf(config: Config, agent = 'main', env: Environment = proc
   )
 }
 
-/** The window of an agent, where the file sets one. */
 export const windowOf = (config: Config, agent = 'main'): number | undefined =>
   config.agents?.[agent]?.window ?? config.window
 
-/** The file as options of `createPlimsoll`. What is in another form there: policies, agents, summarizer, budgets. */
+/** A settings file as options of `createPlimsoll`, with policies, agents, summarizer and budgets converted. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
   const agents = Object.entries(config.agents ?? {}).map(
     ([agent, { window }]) => [agent, { policy: policyOf(config, agent, env), window }] as const,
   )
-  // Asked for by name, by any agent: what the file says about single agents is not about these.
+  // Any agent may ask for these by name, so settings of single agents are left out.
   const named = Object.keys(config.policies ?? {}).map(
     (name) => [name, policyOf({ ...config, policy: name, agents: {} }, 'main', env)] as const,
   )
@@ -90,23 +89,20 @@ export function optionsOf(config: Config, env: Environment = process.env): Plims
   })
 }
 
-/** What a file says to the proxy, without what needs a policy worked out or a summarizer's key. */
+/** The proxy's settings, without those that need a resolved policy or a summarizer's key. */
 export function proxyConfig(config: Config, env: Environment = process.env): ProxyConfig {
   const { upstreams } = config
   return { ...(those(PLAIN, config) as object as ProxyConfig), upstreams: upstreams && withCredentials(upstreams, env) }
 }
 
-/** What the proxy takes as a file has it. */
+/** Settings of the proxy that have the same form in a file. */
 const PLAIN = Object.fromEntries(
   Object.entries({ ...LIBRARY, ...GATEWAY, ...PROXY, workers: FILES.workers }).filter(
     ([name]) => !['policies', 'agents', 'summarizer'].includes(name),
   ),
 )
 
-/**
- * What the file makes of policies: numbers of its own, policies of its own, agents that differ, a model for summaries. `policy` wins over
- * the file's name.
- */
+/** The policies, agents and summarizer of a file. `policy` wins over the file's policy. */
 export function proxyPolicies(
   config: Config,
   policy: string | undefined,
@@ -119,13 +115,13 @@ export function proxyPolicies(
   return { policy: own.every((one) => one === undefined) ? named : options.policy, policies, agents, summarizer }
 }
 
-/** Budgets as a file or a flag writes them. @throws PlimsollError `bad-config` when one names no amount, or two. */
+/** Converts budgets of a file or a flag. @throws PlimsollError `bad-config` when one has no amount, or two. */
 export function budgetsOf(configs: readonly Spending[]): readonly Budget[] {
   return configs.map(({ scope = 'session', usd, tokens, warn, closing, name }): Budget => {
     const hard = usd ?? tokens
     if (hard === undefined || (usd !== undefined && tokens !== undefined)) {
       const which = name === undefined ? '' : `; "${name}" does not have one`
-      throw new PlimsollError('bad-config', `A budget needs an amount in usd or in tokens${which}.`, {
+      throw new PlimsollError('bad-config', `A budget needs an amount in usd or in tokens, not both${which}.`, {
         advice: 'Write two budgets to limit both.',
       })
     }
@@ -145,7 +141,7 @@ const withCredentials = (upstreams: NonNullable<Config['upstreams']>, env: Envir
     ]),
   )
 
-/** `$NAME` stands for an environment variable, so that credentials need not be written into a file. */
+/** Replaces `$NAME` by the environment variable, so that credentials need not be in a file. */
 function resolveHeaders(
   headers: Readonly<Record<string, string>>,
   where: string,
@@ -162,7 +158,7 @@ function resolveHeaders(
   return Object.fromEntries(entries)
 }
 
-/** A summarizer with its key, which no file should hold. */
+/** A summarizer with its key from the environment. */
 function summarizerOf(config: NonNullable<Config['summarizer']>, env: Environment): SummarizerSettings {
   const { format, model, baseUrl, apiKeyEnv, window } = config
   if (format === undefined || model === undefined)
@@ -173,11 +169,11 @@ function summarizerOf(config: NonNullable<Config['summarizer']>, env: Environmen
   return { format, model, baseUrl, apiKey, window }
 }
 
-/** The policy that a file's own words mean: a file that speaks ai-agent's language means that preset. */
+/** The policy name of a file. A file with ai-agent's keys means that preset. */
 export const policyNameOf = (config: Config): string =>
   config.policy ?? (config.providers !== undefined || config.defaults !== undefined ? 'ai-agent' : 'plimsoll')
 
-/** ai-agent's own keys, in the words of a policy. Models, then providers, then defaults: the first that is defined wins. */
+/** Converts ai-agent's keys to a policy. Models win over providers, and providers over defaults. */
 function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config): Policy {
   const { toolResponseMaxBytes: maxBytes, toolsAllowed: allow, toolsDenied: deny } = defaults
   const tokenizers = Object.values(providers).flatMap(({ models = {} }) =>
@@ -198,7 +194,7 @@ function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config)
 
 function rulesOf(defaults: Defaults, providers: Providers): ModelRule[] {
   const named = Object.entries(providers)
-  // With one provider in the file, every model is its.
+  // The only provider of a file applies to every model.
   const owner = (provider: string): string | undefined => (named.length === 1 ? undefined : provider)
   return [
     numbersOf(defaults),
@@ -209,7 +205,7 @@ function rulesOf(defaults: Defaults, providers: Providers): ModelRule[] {
   ].filter((rule) => Object.keys(rule).some((key) => key !== 'model' && key !== 'provider'))
 }
 
-// Of several rules the last one wins number by number, so none may carry a number that is undefined.
+// Undefined numbers are removed, because the last rule wins number by number.
 const numbersOf = ({ contextWindow, contextWindowBufferTokens, maxOutputTokens }: Defaults): ModelRule =>
   withoutUndefined({ window: contextWindow, bufferTokens: contextWindowBufferTokens, maxOutputTokens })
 
@@ -242,7 +238,7 @@ const withBudget = (base: ToolBudgetRule = {}, own: ToolBudgetRule): ToolBudgetR
   ...((base.tools !== undefined || own.tools !== undefined) && { tools: { ...base.tools, ...own.tools } }),
 })
 
-/** One number alone says both: what stays, and from how many on. */
+/** One number alone is used for both. */
 const withRetention = ({ keep, cleanAt }: NonNullable<Override['retention']>): NonNullable<Policy['retention']> => ({
   keep: keep ?? cleanAt ?? Infinity,
   cleanAt: cleanAt ?? keep ?? Infinity,

@@ -4,19 +4,18 @@ import { nearest, isRecord } from '../core/values.ts'
 import { given, parts } from '../util/json-schema.ts'
 import { readNumber, type Schema, type Unit, type Writing } from './values.ts'
 
-/** What is wrong with one value. */
 export interface Problem {
   readonly at: readonly PropertyKey[]
-  /** The way to the value, e.g. `agents.main.window`; empty for the whole. */
+  /** The path to the value, e.g. `agents.main.window`; empty for the whole. */
   readonly path: string
   readonly message: string
-  /** The valid key or value that is nearest to what was written. */
+  /** The valid key or value with the smallest spelling difference. */
   readonly nearest?: string
   /** The key itself is wrong, not its value. */
   readonly isKey?: true
 }
 
-/** A value without keys that are undefined, held against a schema. `what`: how the whole is called. */
+/** Checks a value against a schema, ignoring undefined keys. `what`: the name of the value in messages. */
 export function checked<T>(schema: Schema<T>, value: unknown, what: string, writing: Writing = 'code'): Checked<T> {
   const { success, output, issues = [] } = v.safeParse(schema, prepared(schema, value, writing), { lang: writing })
   const problems = issues.flatMap((issue) => problemsOf(issue, [], what, writing))
@@ -24,19 +23,19 @@ export function checked<T>(schema: Schema<T>, value: unknown, what: string, writ
 }
 
 export interface Checked<T> {
-  /** Absent where there are problems. */
+  /** Absent when there are problems. */
   readonly value?: T
   readonly problems: readonly Problem[]
 }
 
-/** The same for what a program hands over. @throws PlimsollError that names every problem and what is allowed. */
+/** Checks a value from a program. @throws PlimsollError that names every problem and what is allowed. */
 export function checkGiven<T>(value: unknown, schema: Schema<T>, what: string, code: ErrorCode): T {
   const { value: sound, problems } = checked(schema, value, what)
   if (problems.length > 0) throw refusal(problems, what, code)
   return sound as T
 }
 
-/** One argument of a function; one without a name is all that the function takes. */
+/** An argument of a function; one without a name is the function's only argument. */
 export interface Argument {
   readonly name: string
   readonly schema: Schema
@@ -44,7 +43,7 @@ export interface Argument {
   readonly optional?: boolean
 }
 
-/** Holds the arguments of a call against their schemas, in their order. @throws PlimsollError that names every problem. */
+/** Checks the arguments of a call, in order. @throws PlimsollError that names every problem. */
 export function checkArguments(
   values: readonly unknown[],
   wanted: readonly Argument[],
@@ -64,7 +63,7 @@ const refusal = (problems: readonly Problem[], what: string, code: ErrorCode): P
     fields: { what, problems: problems.map(({ path, message }) => ({ path, message })) },
   })
 
-/** Left out and undefined are the same, and in text `64k` is a number. */
+/** Removes undefined keys, and in text reads numbers with units such as `64k`. */
 function prepared(schema: v.GenericSchema, value: unknown, writing: Writing): unknown {
   const inner = given(schema)
   const known = parts(inner)
@@ -90,7 +89,7 @@ function prepared(schema: v.GenericSchema, value: unknown, writing: Writing): un
     case 'array':
       return Array.isArray(value) ? value.map((item) => prepared(known.item, item, writing)) : value
     case 'union': {
-      // A driver is an object too, and stays the one that it is.
+      // A driver is an object too, and must not be copied.
       if (known.options.some((one) => one.type === 'custom' && v.is(one, value))) return value
       const types = Array.isArray(value) ? ['array'] : isRecord(value) ? ['object_with_rest', 'record', 'union'] : []
       const option = known.options.find((one) => types.includes(one.type))
@@ -105,10 +104,10 @@ const spelled = (value: unknown): unknown => (typeof value === 'string' ? value.
 
 const A_LIST = Symbol('a list')
 
-/** To the library a list is an object like others. */
+/** Replaces a list, which the library would accept as an object. */
 const noList = (value: unknown): unknown => (Array.isArray(value) ? A_LIST : value)
 
-/** What was wrong with each of several forms, those within them included. */
+/** The problems of each alternative of a union, nested ones included. */
 const withinForms = (issue: v.BaseIssue<unknown>): readonly v.BaseIssue<unknown>[] =>
   (issue.issues ?? []).flatMap((one) => (one.type === 'union' && one.path === undefined ? withinForms(one) : [one]))
 
@@ -123,7 +122,7 @@ function problemsOf(
   const [path, group] = [pathText(at), pathText(at.slice(0, -1))]
   const { origin, key } = { origin: 'value', key: '', ...own.at(-1) }
   const [inText, quoted] = [writing === 'text', JSON.stringify(key)]
-  // One of several is meant: the one whose type fits, where what is wrong lies deeper.
+  // For a union, problems deeper in the alternative whose type fits are reported.
   const deeper = withinForms(issue).filter((one) => one.path !== undefined)
   if (issue.type === 'union' && deeper.length > 0) return deeper.flatMap((one) => problemsOf(one, at, what, writing))
   if (issue.type === 'object_with_rest' && origin === 'key') {
@@ -131,7 +130,7 @@ function problemsOf(
     return [{ at: at.slice(0, -1), path: inText ? group : path, message }]
   }
   if (issue.type === 'never') {
-    // Says which keys there are: see `group`.
+    // The message lists the known keys: see `group`.
     const known = issue.message.split(', ')
     const near = nearest(String(key), known)
     const within = group === '' && !inText ? what : group
@@ -164,7 +163,7 @@ const pathText = (at: readonly PropertyKey[]): string =>
     '',
   )
 
-/** Values are shown as far as they may be: a secret is no text to print. */
+/** Long texts are not shown: they may be secrets. */
 function described(value: unknown, writing: Writing): string {
   if (value === undefined || value === null) return writing === 'text' ? 'nothing' : String(value)
   if (typeof value === 'string')
@@ -177,9 +176,9 @@ function described(value: unknown, writing: Writing): string {
   return writing === 'text' ? 'a group of keys' : 'an object'
 }
 
-const NO_PRESET = 'No preset used this step, so the key changed nothing'
+const NO_PRESET = 'No preset used this step, so the key had no effect'
 
-/** Keys of a policy that earlier versions knew, by the end of their path, with what to do about each. */
+/** Keys of a policy in earlier versions, by the end of their path, with what to do instead. */
 const REMOVED: Readonly<Record<string, string>> = {
   'override.water.messages':
     'cyber-autoagent counts 70 % of its window, which CYBER_CONVERSATION_WINDOW sets; contextguard-window starts from 21 messages on.',
@@ -188,11 +187,11 @@ const REMOVED: Readonly<Record<string, string>> = {
   'override.steps.squeeze.minimum': 'Use override.steps.squeeze-budget.minimum, for the preset autosre.',
   'override.summaries.parts': 'Remove it: of a history that is too long for the summarizer the newest part is read.',
   'override.steps.native': 'Use override.native with the same keys.',
-  'override.steps.strip-reasoning': `${NO_PRESET}: remove it. A compaction takes reasoning out with the steps that it belongs to.`,
-  'override.steps.collapse-duplicates': `${NO_PRESET}: remove it. A record shows a repeated line once.`,
-  'override.steps.offload': `${NO_PRESET}: remove it. override.intake.maxShare says how large a result may be before it is shown as a preview.`,
+  'override.steps.strip-reasoning': `${NO_PRESET}: remove the key. Compaction removes reasoning together with its step.`,
+  'override.steps.collapse-duplicates': `${NO_PRESET}: remove the key. A record shows a repeated line once.`,
+  'override.steps.offload': `${NO_PRESET}: remove the key. Use override.intake.maxShare to set how large a result may be before it is shown as a preview.`,
 }
 
-/** What to use in the place of a key that is no longer there; undefined for one that never was. */
+/** What to do about a removed key; undefined for a key that never existed. */
 const insteadOf = (path: string): string | undefined =>
   Object.entries(REMOVED).find(([end]) => path === end || path.endsWith(`.${end}`))?.[1]

@@ -15,12 +15,12 @@ export type Config = FileOf<typeof SETTINGS>
 
 export interface ConfigProblem {
   readonly file: string
-  /** From 1; absent in a module. */
+  /** Counted from 1; absent in a module. */
   readonly line?: number
-  /** The way to the key, e.g. `agents.main.window`. */
+  /** The path to the key, e.g. `agents.main.window`. */
   readonly path: string
   readonly message: string
-  /** The valid key or value that is nearest to what was written. */
+  /** The valid key or value with the smallest spelling difference. */
   readonly nearest?: string
 }
 
@@ -29,7 +29,6 @@ export interface CheckedConfig<C = Config> {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** What a file says, and on which line it says it. */
 interface Parsed {
   readonly value: unknown
   readonly lineOf: (path: readonly PropertyKey[], isKey?: boolean) => number | undefined
@@ -37,7 +36,7 @@ interface Parsed {
 
 const MODULES = new Set(['.ts', '.mts', '.js', '.mjs'])
 
-/** Reads and checks a file: `.yaml`, `.yml`, `.json`, or a module whose default export is the config. Never throws for what is in it. */
+/** Reads and checks a file: `.yaml`, `.yml`, `.json`, or a module whose default export is the config. Never throws for its content. */
 export async function checkConfig(file: string): Promise<CheckedConfig> {
   let text: string
   try {
@@ -54,10 +53,9 @@ export async function checkConfig(file: string): Promise<CheckedConfig> {
   }
 }
 
-/** The same for text that is at hand. */
+/** Checks the text of a file. */
 export const checkConfigText = (text: string, file: string): CheckedConfig => checkTextOf(SETTINGS, text, file)
 
-/** The same for other settings. */
 export function checkTextOf<S extends Settings>(settings: S, text: string, file: string): CheckedConfig<FileOf<S>> {
   const parsed = parseText(text, file)
   return ('problems' in parsed ? { config: {}, ...parsed } : checkParsed(parsed, file, settings)) as CheckedConfig<
@@ -65,12 +63,12 @@ export function checkTextOf<S extends Settings>(settings: S, text: string, file:
   >
 }
 
-/** The config, or one error that names every problem with file, line and the nearest valid key. */
+/** Reads a file. @throws PlimsollError that names every problem with file, line and the nearest valid key */
 export async function loadConfig(file: string): Promise<Config> {
   return soundOrThrow(await checkConfig(file), file)
 }
 
-/** The same at once, for YAML and JSON: a proxy reads its file again while it runs. */
+/** The same, synchronously, for YAML and JSON: a proxy reloads its file while it runs. */
 export function readConfig(file: string): Config {
   let text: string
   try {
@@ -102,7 +100,7 @@ const failed = (file: string, message: string): CheckedConfig => ({
 })
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Reads YAML, and JSON as the part of YAML that it is. */
+/** Parses YAML; JSON is a part of YAML. */
 function parseText(text: string, file: string): Parsed | { readonly problems: readonly ConfigProblem[] } {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true })
@@ -126,7 +124,7 @@ function parseText(text: string, file: string): Parsed | { readonly problems: re
   }
 }
 
-/** The line of the value at a path, or of its key; of the last part of the way that the file has. */
+/** The line of the value (or key) at a path, or of the nearest parent that the file has. */
 function lineIn(
   document: Document,
   lines: LineCounter,
@@ -164,7 +162,7 @@ function checkParsed({ value, lineOf }: Parsed, file: string, settings: Settings
   }
 }
 
-/** Names of policies that are neither a preset nor in this file. */
+/** Problems with names of policies that are neither a preset nor in this file. */
 function nameProblems({ value, lineOf }: Parsed, file: string): ConfigProblem[] {
   const root = recordOf(value) ?? {}
   const presets = [...policies.keys()]
@@ -187,7 +185,7 @@ function nameProblems({ value, lineOf }: Parsed, file: string): ConfigProblem[] 
   ]
 }
 
-/** Keys of ai-agent's that only its preset reads, beside another policy. */
+/** Problems with keys that only the preset ai-agent reads, in a file with another policy. */
 function strayProblems(config: Config, lineOf: Parsed['lineOf'], file: string): ConfigProblem[] {
   const { policy = '', policies: own = {}, defaults, providers = {} } = config
   const base = own[policy]?.extends ?? config.policy
@@ -202,7 +200,7 @@ function strayProblems(config: Config, lineOf: Parsed['lineOf'], file: string): 
   ]
   return stray.map((at) => {
     const path = at.join('.')
-    const message = `${path} is read by the policy ai-agent only, and this file asks for ${JSON.stringify(base)}.`
+    const message = `${path} is used by the policy "ai-agent" only, and the policy of this file is ${JSON.stringify(base)}. Remove the key or change the policy.`
     return { file, line: lineOf(at, true), path, message }
   })
 }

@@ -18,24 +18,21 @@ import {
   type Schema,
 } from './values.ts'
 
-/**
- * The numbers of a policy: those that a settings file may change (`override`), and around them whole policies as programs write them.
- * `core/policy.ts` says what each means.
- */
+/** The numbers of a policy: those that a settings file may change (`override`), and whole policies in code. `core/policy.ts` explains each. */
 const water = {
   high: share('Compaction starts above this'),
   low: share('Compaction aims at this'),
-  warn: share('A warning event is sent from here on'),
-  rest: share('New tokens that must come before the next compaction that is not forced'),
+  warn: share('A warning event is sent above this'),
+  rest: share('New tokens that must be added before the next compaction that the limit does not force'),
   highTokens: tokens('Upper bound of high, in tokens'),
   lowTokens: tokens('Upper bound of low, in tokens'),
 }
 
-const budget: Schema<ToolBudgetRule> = group('What tool results may take together', {
+const budget: Schema<ToolBudgetRule> = group('Tokens that tool results may use together', {
   turnShare: share('Results of one turn, as a share of the limit'),
   turnTokens: tokens('Results of one turn, in tokens', 0),
   sessionTokens: tokens('Results of a session, in tokens', 0),
-  withinWindow: on('Results may take only what the window has left'),
+  withinWindow: on('Limit results to the free part of the window'),
   minPreviewTokens: tokens('Smallest preview; below it only the handle is shown', 0),
   tools: map(
     'Bounds of single tools, by name',
@@ -54,7 +51,7 @@ const numbers = {
   timeMs: number('Most milliseconds for one compaction', 'ms', { min: 1 }),
 }
 
-/** What one step of a cascade may have changed, by the step's name. */
+/** The numbers of cascade steps that may be changed, by step name. */
 const steps = group('Settings of single reduction steps, by step', {
   fold: group('Replaces old steps by one message, the record', {
     tailShare: share('Share of the limit for the newest steps, which stay whole'),
@@ -66,8 +63,8 @@ const steps = group('Settings of single reduction steps, by step', {
     above: share('Starts above this share of the limit'),
     to: share('Stops at this share of the limit'),
   }),
-  'squeeze-budget': group('AutoSRE: holds histories within a working context', {
-    tokens: tokens('The working context', 0),
+  'squeeze-budget': group('AutoSRE: shortens items until the history fits a working context', {
+    tokens: tokens('Size of the working context', 0),
     minimum: count('Histories with fewer items are not changed'),
     floorTokens: tokens('Smallest size that an item is shortened to', 0),
   }),
@@ -88,7 +85,7 @@ const steps = group('Settings of single reduction steps, by step', {
     minimum: count('Shorter histories are not changed'),
     maxTokens: tokens('Largest summary', 0),
   }),
-  emergency: group('Keeps the first and the newest messages, with a list of what was between', {
+  emergency: group('Keeps the first and the newest messages, and a list of those between', {
     keep: count('Newest messages that are kept'),
     keepHard: count('Newest messages that are kept above the second threshold'),
     bulletChars: count('Most characters of the list'),
@@ -107,7 +104,6 @@ const STEPS = [
   'final',
 ] as const
 
-/** The provider's own context management. */
 const native = group('The provider’s own context management, in API formats that have it', {
   compactAt: share('Share of the limit from which the provider compacts'),
   clearToolUsesAt: share('Share of the limit from which the provider clears old tool results'),
@@ -115,7 +111,7 @@ const native = group('The provider’s own context management, in API formats th
   keepThinkingTurns: count('Newest turns whose thinking the provider keeps', 1),
 })
 
-/** Numbers that replace a policy's own, in a file. */
+/** The numbers of a policy that a file may replace. */
 export const OVERRIDE = group('Numbers of the policy to change', {
   water: group('Thresholds of compaction, as shares of the limit', water),
   buffer: group('Part of the window that is not used', {
@@ -158,9 +154,9 @@ export const OVERRIDE = group('Numbers of the policy to change', {
 export type Override = v.InferOutput<typeof OVERRIDE>
 
 const ADVICE =
-  "A policy is whole; to change single numbers start from a preset: { ...plimsoll, water: { ...plimsoll.water, high: 0.8 } } with plimsoll from 'plimsoll/policies'."
+  "A policy must be complete. To change single numbers, start from a preset: { ...plimsoll, water: { ...plimsoll.water, high: 0.8 } } with plimsoll from 'plimsoll/policies'."
 
-/** A design without this limit says Infinity. */
+/** Infinity means no limit. */
 const unlimited = number('', 'share', { unbounded: true })
 const kept = number('', 'count', { unbounded: true })
 const amount = number('', 'factor', { words: 'an amount' })
@@ -174,7 +170,7 @@ const GUARD: Schema<GuardRule> = group('', {
   sandbox: on(),
 })
 
-/** A whole policy, as a program hands it over. The names are held against the type. */
+/** A whole policy in code. `satisfies` checks the names against the type. */
 export const POLICY: Schema<Policy> = group(
   '',
   {

@@ -47,38 +47,35 @@ import {
 } from './values.ts'
 
 /**
- * Every setting once: its type, unit and default, what it means, and where it may be set. From here come the types of options, the checking of
- * options and of settings files, environment variables, flags, the JSON Schema and the pages of docs/reference.
- *
- * The file is longer than others because it is a table: one place for all settings is its point.
- *
- * The sentence of a setting is for files, flags and pages; a comment above it is for editors, where options in code can do more.
+ * Every setting once: its type, unit, default and description, and where it may be set. From here come the types and checks of options and settings
+ * files, environment variables, flags, the JSON Schema and the pages of docs/reference.
+ * The file is longer than others because it is one table of all settings.
+ * A setting's description is for files, flags and pages; a comment above it is for editors, where options in code can do more.
  */
 export interface Setting<C = unknown, W extends Where = Where> {
-  /** As an option in code. */
   readonly code: Schema<C>
   readonly where: W
 }
 
-/** Where a setting may be set beside code, and what it is when it is not set. */
+/** Where a setting may be set, other than in code, and its default. */
 export interface Where {
-  /** What a file may say, where that is another form; false: it may not be in a file. @default the form in code */
+  /** The schema in a file, if it differs; false: not allowed in a file. @default the schema in code */
   readonly file?: Schema | false
-  /** `--window <tokens>`, or several flags that add up. @default none */
+  /** `--window <tokens>`, or several flags that are combined. @default none */
   readonly flag?: string | readonly Flag[]
   /** @default none */
   readonly env?: string
   /** @default nothing, and then nothing is said about it */
   readonly default?: string | number | boolean
-  /** May change while requests are under way. @default false */
+  /** Can change while requests are running. @default false */
   readonly live?: boolean
 }
 
-/** A flag with words of its own, or one whose text is another one than the file's. */
+/** A flag with its own description, or with text that differs from a file's. */
 export interface Flag {
   readonly flag: string
   readonly about: string
-  /** What the text says; undefined where it says nothing of use. `expected` is what it should say then. */
+  /** The value of the text; undefined when the text is not valid. `expected` describes valid text. */
   readonly read?: (text: string) => unknown
   readonly expected?: string
 }
@@ -88,13 +85,13 @@ export const setting = <C, const W extends Where>(schema: Schema<C>, where: W): 
   where,
 })
 
-/** An option that only a program can give. */
+/** An option that can only be set in code. */
 const inCode = <C>(schema: Schema<C>): Setting<C, { readonly file: false }> => ({
   code: schema,
   where: { file: false },
 })
 
-/** A preset's name, or the name of a policy of your own. */
+/** A preset's name, or the name of your own policy. */
 export type PolicyName = PresetName | (string & Record<never, never>)
 
 const WIRES = wires.map(({ id }) => id)
@@ -115,7 +112,6 @@ const BUDGET: Schema<Budget> = group(
   { required: ['name', 'scope', 'unit', 'hard'] },
 )
 
-/** A limit on spending as files and flags write it. */
 const SPENDING = group('A limit on spending: in usd or in tokens', {
   name: text('Its name in events'),
   scope: oneOf('Whose spending is added up', BUDGET_SCOPES),
@@ -162,7 +158,7 @@ const PRICE: Schema<PriceModel> = group(
   { required: ['input', 'output'] },
 )
 
-const KNOWN_MODEL = group('Facts about a model; they win over the catalogue', {
+const KNOWN_MODEL = group('Facts about a model; they override the catalogue', {
   window: tokens('Its window'),
   inputLimit: tokens('Largest prompt'),
   maxOutputTokens: tokens('Longest answer'),
@@ -182,11 +178,11 @@ const summarizer = either<SummarizerChoice>(
   ),
 )
 
-/** What the engine takes, whatever stands in front of it. */
+/** Options of the engine. */
 export const LIBRARY = {
-  /** @internal Memory of earlier work changes no byte; `false` works everything out anew, to prove it. @default true */
+  /** `false` disables the cache of earlier work, to prove that it changes no byte. @default true */
   memo: inCode(on()),
-  /** A preset's name or a policy of your own. @default 'plimsoll' */
+  /** A preset's name or your own policy. @default 'plimsoll' */
   policy: setting(policy, {
     file: text('Name of a preset, or of a policy in the settings file'),
     flag: '--policy <name>',
@@ -194,7 +190,7 @@ export const LIBRARY = {
     live: true,
   }),
   /** Overrides the model's window, in tokens. */
-  window: setting(tokens('Context window, such as 200000 or 200k; wins over what is known about the model'), {
+  window: setting(tokens('Context window, such as 200000 or 200k. Overrides the window of the model'), {
     flag: '--window <tokens>',
     default: 'by model',
     live: true,
@@ -207,7 +203,7 @@ export const LIBRARY = {
       driver('', 'append', 'read'),
     ),
     {
-      file: text('Where to record: sqlite:./plimsoll.db, postgres://user@host/database or memory:'),
+      file: text('Where sessions are stored: sqlite:./plimsoll.db, postgres://user@host/database or memory:'),
       flag: '--store <url>',
       default: 'the store in the home directory',
     },
@@ -220,14 +216,14 @@ export const LIBRARY = {
       driver('', 'put', 'read'),
     ),
     {
-      file: text('Where large outputs go: file:./artifacts, postgres://…, s3://bucket/prefix or memory:'),
+      file: text('Where large outputs are stored: file:./artifacts, postgres://…, s3://bucket/prefix or memory:'),
       flag: '--artifacts <url>',
       default: 'beside the store',
     },
   ),
-  /** Keys handles and tenants. @default PLIMSOLL_SECRET, else one that the store keeps */
+  /** The key of handles and tenant ids. @default PLIMSOLL_SECRET, else one that the store keeps */
   secret: inCode(binary()),
-  /** Appends the log lines of the preset's own design to this file. @default none */
+  /** Appends the log lines that the preset's design defines to this file. @default none */
   logFile: setting(text('File for the log lines that the preset’s design defines'), {}),
   /**
    * Writes events from this level on as JSON lines to standard error: `debug`, `info`, `warning` or `error`.
@@ -240,34 +236,34 @@ export const LIBRARY = {
     ),
     { flag: '--log-level <level>', env: 'PLIMSOLL_LOG_LEVEL' },
   ),
-  /** Writes summaries: a driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. @default 'mechanical' */
+  /** Writes summaries: a driver, a model over HTTP, a function from prompt to text, or `mechanical` for no model. @default 'mechanical' */
   summarizer: setting(summarizer, {
     file: group('A model that writes summaries', {
       format: oneOf('Its API format', WIRES),
       model: text('Its name'),
-      baseUrl: text('Its address, if it is not that of the vendor'),
+      baseUrl: text('Its base URL, if it is not that of the vendor'),
       apiKeyEnv: text('Name of the environment variable with its key'),
       window: tokens('Its window'),
     }),
   }),
   /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summarizer */
   extraction: inCode(summarizer),
-  /** Limits on spending; over one, a closing answer and then none. */
+  /** Limits on spending. When one is used up, the agent is asked for a final answer; after that its requests are refused. */
   budgets: setting(list('', BUDGET), {
     file: list('Limits on spending', SPENDING),
     flag: [
       budgetIn(
         'usd',
         '--budget-usd <amount[/scope]>',
-        `dollars per ${SCOPES}; repeat for another (default scope: day)`,
+        `limit in dollars per ${SCOPES}; repeat for another (default scope: day)`,
       ),
-      budgetIn('tokens', '--budget-tokens <n[/scope]>', 'the same in tokens'),
+      budgetIn('tokens', '--budget-tokens <n[/scope]>', 'the same limit in tokens'),
     ],
     live: true,
   }),
-  /** Your own word on models, over the catalogue: windows, output caps, tokenizers, prices. */
+  /** Facts about models that override the catalogue: windows, output caps, tokenizers, prices. */
   models: setting(map('', MODEL), { file: map('Models by id', KNOWN_MODEL) }),
-  /** Policies of your own by the name that a request may ask for, beside the presets. */
+  /** Your own policies, by the name that a request may ask for. */
   policies: setting(map('', POLICY), {
     file: map(
       'Policies of your own, by name',
@@ -275,7 +271,7 @@ export const LIBRARY = {
     ),
     live: true,
   }),
-  /** By agent name, what differs from the rest. */
+  /** Settings of single agents, by name. */
   agents: setting(map('', group('', { policy, window: tokens() })), {
     file: map(
       'Settings of single agents, by name',
@@ -284,8 +280,8 @@ export const LIBRARY = {
     live: true,
   }),
   /**
-   * Takes secrets out of archive, artifacts and summaries, by value from the environment and by form. What is stored is then no longer
-   * byte-exact where a secret stood. @default false
+   * Removes secrets from archive, artifacts and summaries: values of environment variables, and known token formats. Stored content is then not
+   * byte-exact where it contained a secret. @default false
    */
   redact: setting(
     either<boolean | RedactionOptions>(
@@ -295,13 +291,13 @@ export const LIBRARY = {
     ),
     { file: on('Take secrets out of what is stored'), flag: '--redact', env: 'PLIMSOLL_REDACT' },
   ),
-  /** Answers `artifact_query`; false for none. @default sql.js, where that optional package is installed */
+  /** Answers `artifact_query`; false disables it. @default sql.js, where that optional package is installed */
   sql: inCode(either<SqlEngine | false>('an SQL engine or false', on(), driver('', 'query'))),
-  /** Runs the code of `artifact_run`; false for none. @default QuickJS, where the optional package quickjs-wasi is installed */
+  /** Runs the code of `artifact_run`; false disables it. @default QuickJS, where the optional package quickjs-wasi is installed */
   sandbox: inCode(either<Sandbox | false>('a sandbox or false', on(), driver('', 'run'))),
-  /** One sentence about a tool's result, by tool name, for views and notices. Eight tools of AutoSRE are known. */
+  /** Functions that describe a tool's result in one sentence, by tool name, for views and notices. Eight tools of AutoSRE are built in. */
   toolSummaries: inCode(map<ToolSummary>('', code())),
-  /** Code of yours at the engine's decisions: after a tool result, before and after an epoch, at each verdict. */
+  /** Your code, called after a tool result, before and after an epoch, and at each verdict. */
   hooks: inCode<Hooks>(
     group('', {
       afterToolResult: code<NonNullable<Hooks['afterToolResult']>>(),
@@ -312,57 +308,57 @@ export const LIBRARY = {
     }),
   ),
   /**
-   * Sets cache marks on wires that have them (Anthropic) where the client set none. Off, an untouched request leaves as the bytes
-   * that came in. @default false
+   * Sets cache marks on API formats that have them (Anthropic) when the client set none. Without it, an unedited request is sent as the same bytes.
+   * @default false
    */
   cacheMarks: inCode(on()),
   /**
-   * Counts with the model's own vocabulary where one is installed: exact, at the price of loading it. True: always. False: never.
-   * @default where an estimate cannot say on which side of high water a request stands
+   * Counts exactly, with the model's own vocabulary, where one is installed; loading it takes time. True: always. False: never. @default only when an
+   * estimate cannot decide whether a request is above high water
    */
   exactTokens: inCode(on()),
-  /** Asks the provider's count endpoint where an estimate cannot decide and there is no exact tokenizer. @default no provider is asked */
+  /** Calls the provider's count endpoint when an estimate cannot decide and there is no exact tokenizer. @default never */
   countTokens: inCode(code<CountTokens>()),
   catalogue: inCode(driver<Catalogue>('a catalogue with resolve() and search()', 'resolve', 'search')),
   clock: inCode(driver<Clock>('a clock with now()', 'now')),
   onEvent: inCode(code<EventSink>()),
-  /**
-   * Spans and metrics for the OpenTelemetry SDK that the program has registered; without one nothing is loaded. False: never.
-   * @default true
-   */
+  /** Spans and metrics for the OpenTelemetry SDK of the program, if it has registered one. False: never. @default true */
   telemetry: inCode(on()),
   /**
-   * Bytes that all caches of this process together may hold. Less of it costs time, never a byte: what was forgotten is read or worked out
-   * again. @default each cache has a bound of its own, about 150 MB together and more for few large conversations
+   * The most bytes that all caches of this process may use together. Less makes requests slower and changes no byte. @default each cache has a bound
+   * of its own, about 150 MB together, more for a few large conversations
    */
-  memoryBytes: setting(bytes('Most that all caches of a process may hold together, such as 256m or 1GiB', 2 ** 24), {
-    flag: '--memory <size>',
-  }),
+  memoryBytes: setting(
+    bytes('Most memory that all caches of a process may use together, such as 256m or 1GiB', 2 ** 24),
+    {
+      flag: '--memory <size>',
+    },
+  ),
 }
 
-/** What only requests through the gateway read: the proxy, and `plimsoll.fetch`. */
+/** Options of requests through the gateway: the proxy, and `plimsoll.fetch`. */
 export const GATEWAY = {
-  /** Reports what it would do and changes nothing. @default false */
+  /** Reports what would be done and changes nothing. @default false */
   observe: setting(on('Report what would be done, but change nothing'), {
     flag: '--observe',
     default: false,
     live: true,
   }),
-  /** Requests of agents with tools get `recall` and the readers of artifacts, answered by the gateway. @default true */
-  tools: setting(on('Add tools that read back what was removed'), {
+  /** Adds `recall` and the artifact readers to requests that have tools; the gateway answers their calls. @default true */
+  tools: setting(on('Add tools to requests with which the model reads what was removed'), {
     flag: [{ flag: '--no-tools', about: 'add no tools to requests' }],
     default: true,
     live: true,
   }),
-  /** Largest request body that the gateway takes, unpacked. @default 64 MiB */
+  /** Largest request body that the gateway accepts, after decompression. @default 64 MiB */
   maxBodyBytes: setting(bytes('Largest request body, such as 64MiB'), {
     flag: '--max-body <bytes>',
     default: '64MiB',
     live: true,
   }),
   /**
-   * Whose content a request is: `credential`, one tenant per credential; `one`, a single tenant, for a person or team whose tokens are
-   * renewed; `header:<name>`, what that header says, where only a gateway that sets it can call. @default 'credential'
+   * The tenant of a request: `credential`, one tenant per credential; `one`, a single tenant, for a person or team whose tokens are renewed;
+   * `header:<name>`, the value of that header, when only a gateway that sets it can call. @default 'credential'
    */
   tenants: setting(
     textLike(
@@ -372,30 +368,30 @@ export const GATEWAY = {
     ),
     { flag: '--tenants <rule>', env: 'PLIMSOLL_TENANTS', default: 'credential', live: true },
   ),
-  /** What `plimsoll.fetch` calls. @default the global fetch */
+  /** The `fetch` that `plimsoll.fetch` calls. @default the global fetch */
   fetch: inCode(code<(input: string | URL | Request, init?: RequestInit) => Promise<Response>>()),
 }
 
-const URL_WORDS = 'Its address'
+const URL_WORDS = 'Its base URL'
 const upstreamFields = {
   url: text(URL_WORDS),
-  /** Asks for this model instead of the client's. */
+  /** The model to ask for instead of the client's. */
   model: text('Model to ask for instead of the one in the request'),
   window: tokens('Its window'),
-  /** The wire that it speaks, where that is not the client's; needs `model`, and a credential in `headers`. */
+  /** The API format of the upstream, if it is not the client's; needs `model`, and a credential in `headers`. */
   wire: oneOf('Its API format, if it is not that of the client', WIRES),
-  /** Sent instead of the client's own, e.g. another credential. */
+  /** Sent instead of the client's headers, e.g. another credential. */
   headers: map(
     'Headers to send instead of those of the client; $NAME stands for an environment variable',
     text('A header'),
   ),
 }
 
-/** One upstream that requests may go to. */
+/** An upstream that requests may go to. */
 const UPSTREAM = group('An upstream', upstreamFields, { required: ['url'] })
 export type UpstreamConfig = v.InferOutput<typeof UPSTREAM>
 
-/** By prefix: one upstream, or several in the order in which they are tried. Only these are ever called. */
+/** By path prefix: one upstream, or several in the order in which they are tried. No other upstream is ever called. */
 export type Upstreams = Readonly<Record<string, string | UpstreamConfig | readonly (string | UpstreamConfig)[]>>
 
 const upstreamInCode = either<string | UpstreamConfig>(
@@ -423,19 +419,19 @@ const upstreamInFile: Schema<UpstreamConfig> = v.pipe(
   v.description('An upstream'),
 )
 
-/** What the server in front of the gateway takes. */
+/** Options of the proxy server. */
 export const PROXY = {
-  /** 0 picks a free one. @default 4141 */
-  port: setting(number('Port to listen on; 0 picks one', 'count', { max: 65_535, words: 'a port' }), {
+  /** Port to listen on; 0 picks a free one. @default 4141 */
+  port: setting(number('Port to listen on; 0 picks a free one', 'count', { max: 65_535, words: 'a port' }), {
     flag: '--port <n>',
     default: 4141,
   }),
   /** @default '127.0.0.1' */
-  host: setting(text('Address to bind; any but loopback needs PLIMSOLL_TOKEN'), {
+  host: setting(text('Address to listen on. Any address but loopback needs PLIMSOLL_TOKEN'), {
     flag: '--host <address>',
     default: '127.0.0.1',
   }),
-  /** Base URLs by prefix: `anthropic`, `openai`, `gemini`. Only these are ever called. */
+  /** Base URLs by path prefix: `anthropic`, `openai`, `gemini`. No other upstream is ever called. */
   upstreams: setting(
     map<Upstreams[string]>('', either('an upstream or a list of them', list('', upstreamInCode), text(), UPSTREAM)),
     {
@@ -452,17 +448,17 @@ export const PROXY = {
       live: true,
     },
   ),
-  /** Required from clients, as `x-plimsoll-token` or as `/t/<token>` before the path. Needed on any address but loopback. */
+  /** The token that clients must send, as `x-plimsoll-token` or as `/t/<token>` before the path. Required on any address but loopback. */
   token: setting(text('Token that callers of the proxy must send. Needed on any address but loopback'), {
     file: false,
     env: 'PLIMSOLL_TOKEN',
   }),
-  /** Sees everything on the control routes. With it, others see only what is their own. */
+  /** A token that gives access to all tenants on the control routes. Others see only their own content. */
   operatorToken: setting(text('Token that gives access to all tenants on the control routes and the dashboard'), {
     file: false,
     env: 'PLIMSOLL_OPERATOR_TOKEN',
   }),
-  /** Names beside the loopback ones that a proxy on loopback is called by, e.g. behind a reverse proxy. */
+  /** Additional host names that a proxy on loopback answers to, e.g. behind a reverse proxy. */
   allowedHosts: setting(list('Additional host names that the proxy answers to', text('A host name')), {
     flag: [
       { flag: '--allow-host <name>', about: 'additional host name that the proxy answers to; repeat for another' },
@@ -474,21 +470,21 @@ export const PROXY = {
       { flag: '--allow-origin <origin>', about: 'origin of a web page that may call the proxy; repeat for another' },
     ],
   }),
-  /** How long requests in flight may take to end once `close` is called. @default 30_000 */
-  drainMs: setting(ms('Milliseconds that open requests get when it stops'), { default: 30_000 }),
+  /** How long running requests may take after `close` is called. @default 30_000 */
+  drainMs: setting(ms('Milliseconds that running requests may take when the proxy stops'), { default: 30_000 }),
   /** How long a client may take to send a whole request. @default 120_000 */
-  requestTimeoutMs: setting(ms('Milliseconds that a client may take to send a request'), { default: 120_000 }),
-  /** Until an upstream begins to answer. @default 600_000 */
+  requestTimeoutMs: setting(ms('Milliseconds that a client may take to send a whole request'), { default: 120_000 }),
+  /** How long an upstream may take to begin its answer. @default 600_000 */
   upstreamTimeoutMs: setting(ms('Milliseconds that an upstream may take to begin its answer'), {
     default: 600_000,
     live: true,
   }),
-  /** Silence inside an answer. Models may think for minutes without a byte. @default 600_000 */
-  upstreamIdleMs: setting(ms('Milliseconds without a byte after which an answer is given up'), {
+  /** How long an upstream may pause inside an answer. Models may think for minutes without a byte. @default 600_000 */
+  upstreamIdleMs: setting(ms('Milliseconds without a byte after which an answer is cancelled'), {
     default: 600_000,
     live: true,
   }),
-  /** PEM file with further certificate authorities; NODE_EXTRA_CA_CERTS works as everywhere. */
+  /** PEM file with additional certificate authorities; NODE_EXTRA_CA_CERTS works too. */
   caFile: setting(text('PEM file with additional certificate authorities'), {
     flag: '--ca-file <file>',
     env: 'PLIMSOLL_CA_FILE',
@@ -507,7 +503,7 @@ const aiAgentModel = group('A model as ai-agent describes it', {
   tokenizer: text('Tokenizer id: tiktoken:…, anthropic, claude:…, gemini, approximate'),
 })
 
-/** What only files and the command line know: programs say it otherwise. */
+/** Settings of files and the command line only. */
 export const FILES = {
   $schema: setting(text('JSON Schema of this file'), {}),
   override: setting(OVERRIDE, {}),
@@ -528,8 +524,10 @@ export const FILES = {
     }),
     {},
   ),
-  /** Up to 0.2.0 a proxy could be several processes; the key stays so that such a file opens, and `proxy` says what to do instead. */
-  workers: setting(count('1; for more processes start several proxies on one Postgres', 1), { flag: '--workers <n>' }),
+  /** Up to 0.2.0 a proxy could run several processes. The key stays so that such files open; `proxy` says what to do instead. */
+  workers: setting(count('Must be 1. For more processes, start several proxies on one Postgres store', 1), {
+    flag: '--workers <n>',
+  }),
   instructions: setting(
     group('AGENTS.md', {
       trustProject: on('Read the instruction files of the project'),
@@ -549,12 +547,11 @@ export type OptionsOf<S extends Settings> = {
   readonly [K in keyof S]?: S[K] extends Setting<infer C> ? C : never
 }
 
-/** The names of those that may change while requests are under way. */
 export type LiveIn<S extends Settings> = {
   [K in keyof S]: S[K]['where'] extends { readonly live: true } ? K : never
 }[keyof S]
 
-/** Settings as a file says them, read and checked. */
+/** Settings of a file, as checked and converted. */
 export type FileOf<S extends Settings> = {
   readonly [K in keyof S as S[K]['where'] extends { readonly file: false } ? never : K]?: S[K]['where'] extends {
     readonly file: Schema<infer F>
@@ -565,17 +562,15 @@ export type FileOf<S extends Settings> = {
       : never
 }
 
-/** What holds options in code. */
 export const optionsSchema = <S extends Settings>(settings: S): Schema<OptionsOf<S>> =>
   group('', fieldsOf(settings)) as unknown as Schema<OptionsOf<S>>
 
-/** The same where there are further options beside the settings. */
+/** The schemas of settings by name, for an object with further options. */
 export const fieldsOf = <S extends Settings>(settings: S): { readonly [K in keyof S]: S[K]['code'] } =>
   Object.fromEntries(Object.entries(settings).map(([key, one]) => [key, one.code])) as {
     readonly [K in keyof S]: S[K]['code']
   }
 
-/** What holds a settings file. */
 export const fileSchema = <S extends Settings>(settings: S): Schema<FileOf<S>> =>
   group(
     'Plimsoll',
@@ -586,11 +581,11 @@ export const fileSchema = <S extends Settings>(settings: S): Schema<FileOf<S>> =
     ),
   ) as unknown as Schema<FileOf<S>>
 
-/** What some settings are in an object that may say more. */
+/** The members of an object that are settings. */
 export const those = <S extends Settings, T extends object>(settings: S, of: T): Pick<T, keyof S & keyof T> =>
   Object.fromEntries(Object.entries(of).filter(([key]) => Object.hasOwn(settings, key))) as Pick<T, keyof S & keyof T>
 
-/** Settings with a variable of their own, and the variables that are no setting. */
+/** The environment variables of settings, and those that are no setting. */
 export const variablesOf = (settings: Settings): readonly Variable[] => [
   ...VARIABLES,
   ...Object.values(settings).flatMap(({ code: own, where: { env, flag, file } }) => {
@@ -601,7 +596,7 @@ export const variablesOf = (settings: Settings): readonly Variable[] => [
   }),
 ]
 
-/** Variables of ours that are no setting. */
+/** Environment variables that are no setting. */
 export const VARIABLES: readonly Variable[] = [
   {
     name: 'PLIMSOLL_HOME',
@@ -609,11 +604,14 @@ export const VARIABLES: readonly Variable[] = [
   },
   {
     name: 'PLIMSOLL_SECRET',
-    about: 'Secret that handles and tenant ids are made with. Default: one that the store keeps.',
+    about: 'Secret from which handles and tenant ids are computed. Default: a secret that the store keeps.',
   },
-  { name: 'PLIMSOLL_KEY', about: 'Encrypts the store and artifacts: 64 hexadecimal digits, or 32 bytes of base64.' },
-  { name: 'PLIMSOLL_KEY_FILE', about: 'A file that holds the same key.' },
-  { name: 'PLIMSOLL_DEBUG', about: 'Any value: unexpected errors are printed with their stack.' },
+  {
+    name: 'PLIMSOLL_KEY',
+    about: 'Key that encrypts the store and artifacts: 64 hexadecimal digits, or 32 bytes of base64.',
+  },
+  { name: 'PLIMSOLL_KEY_FILE', about: 'File that contains the key of PLIMSOLL_KEY.' },
+  { name: 'PLIMSOLL_DEBUG', about: 'Set to any value to print unexpected errors with their stack.' },
 ]
 
 /** An environment variable that Plimsoll reads. */
@@ -622,7 +620,7 @@ export interface Variable {
   readonly about: string
 }
 
-/** By preset, the variables that its design defines. */
+/** Environment variables that the design of a preset defines, by preset. */
 export const PRESET_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   autosre: [
     'SRE_AGENT_TOKEN_BUDGET',

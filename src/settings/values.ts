@@ -1,16 +1,16 @@
 import * as v from 'valibot'
 import { isRecord } from '../core/values.ts'
 
-/** A schema of the library, by what it gives. */
+/** A schema of the library, by its output type. */
 export type Schema<T = unknown> = v.GenericSchema<unknown, T>
 
-/** How a value is written: as a value of the language, or as text in a file, a flag or a variable, where numbers may have units. */
+/** Where a value comes from: code, or the text of a file, a flag or a variable, where numbers may have units. */
 export type Writing = 'code' | 'text'
 
 const THOUSANDS = { k: 1_000, K: 1_000, m: 1_000_000, M: 1_000_000 }
 const BYTES = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
 const SHORT = { k: 2 ** 10, K: 2 ** 10, m: 2 ** 20, M: 2 ** 20, g: 2 ** 30, G: 2 ** 30 }
-/** The words for a unit, and how the unit is written behind a number. */
+/** The description of a unit, and how it is written after a number. */
 const UNITS = {
   share: { code: 'a share like 0.8', text: 'a share like 0.65 or 65%', pattern: '^[0-9.]+%?$', factors: { '%': 0.01 } },
   tokens: {
@@ -45,14 +45,14 @@ export type Unit = keyof typeof UNITS
 
 const FRACTIONS: ReadonlySet<Unit> = new Set(['share', 'factor', 'usd'])
 
-/** How a unit may be written in text, for people. */
+/** How a unit may be written in text, for messages. */
 export const unitWords = (unit: Unit): string => UNITS[unit].text
 
-/** A number as people write it, in a unit; undefined when it is none. */
+/** Reads a number with a unit; undefined when the text is not one. */
 export function readNumber(value: unknown, unit: Unit): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   if (typeof value !== 'string') return undefined
-  // `$2.50` is written in front, every other unit behind. A comma stands between thousands and nowhere else.
+  // `$` precedes the number, other units follow it. Commas are allowed between thousands only.
   const [, digits, suffix = ''] =
     /^\s*(?:\$(?=\d)\s*)?((?:\d{1,3}(?:,\d{3})+|\d[\d_]*)?(?:\.\d+)?)\s*([^\d\s.,_]*)\s*$/.exec(
       unit === 'usd' ? value : value.replace('$', '?'),
@@ -69,11 +69,11 @@ export interface NumberRule {
   readonly min?: number
   /** @default none */
   readonly max?: number
-  /** What is expected, in the place of the unit's words. */
+  /** What is expected, instead of the unit's words. */
   readonly words?: string
   /** @default true, but for shares, factors and dollars */
   readonly whole?: boolean
-  /** Infinity stands for no limit. @default false */
+  /** Infinity means no limit. @default false */
   readonly unbounded?: boolean
 }
 
@@ -117,7 +117,6 @@ export const factor = (about: string, min: number, max: number): Schema<number> 
 
 export const text = (about = ''): Schema<string> => v.pipe(v.string('text'), v.description(about))
 
-/** A text of a certain form. */
 export const textLike = (words: string, pattern: RegExp, about = ''): Schema<string> =>
   v.pipe(
     v.string(words),
@@ -136,7 +135,7 @@ export const on = (about = ''): Schema<boolean> => v.pipe(v.boolean('true or fal
 export const list = <T>(about: string, of: Schema<T>): Schema<readonly T[]> =>
   v.pipe(v.array(of, 'a list'), v.description(about))
 
-/** Any key, one kind of value. */
+/** An object with any keys and one kind of value. */
 export const map = <T>(
   about: string,
   of: Schema<T>,
@@ -150,11 +149,11 @@ type Group<F extends Fields, R extends keyof F> = { readonly [K in R]: v.InferOu
 }
 
 export interface GroupRule<R> {
-  /** Keys that have to be there. @default none */
+  /** Required keys. @default none */
   readonly required?: readonly R[]
-  /** What other keys hold. @default there are no others */
+  /** Schema of other keys. @default no other keys */
   readonly rest?: Schema
-  /** Ends the message when a key is missing. */
+  /** Appended to the message when a key is missing. */
   readonly advice?: string
 }
 
@@ -167,7 +166,7 @@ export function group<F extends Fields, R extends keyof F & string = never>(
   const entries = Object.fromEntries(
     Object.entries(fields).map(([key, field]) => [key, required.includes(key as R) ? field : v.optional(field)]),
   )
-  // The issue of an unknown key lists those that there are, that of a missing one says what to do.
+  // The message for an unknown key lists the known ones; for a missing key it ends with the advice.
   const unknown = rest ?? v.never(Object.keys(fields).join(', '))
   const missing = advice === undefined ? '' : ` ${advice}`
   return v.pipe(
@@ -176,11 +175,11 @@ export function group<F extends Fields, R extends keyof F & string = never>(
   ) as unknown as Schema<Group<F, R>>
 }
 
-/** The first that fits. `words` says what all of them are. */
+/** The first schema that fits. `words` describes all of them. */
 export const either = <T>(words: string, ...options: readonly Schema[]): Schema<T> =>
   v.pipe(v.union([...options], words), v.metadata({ words })) as unknown as Schema<T>
 
-/** One, or a list of them; a list afterwards. */
+/** One value or a list; the output is a list. */
 export const oneOrMore = <T>(about: string, of: Schema<T>): Schema<readonly T[]> =>
   v.pipe(
     either<T | readonly T[]>('one, or a list', list('', of), of),
@@ -196,14 +195,14 @@ export const code = <T>(): Schema<T> => v.custom<T>((value) => typeof value === 
 
 export const binary = (): Schema<Uint8Array> => v.instance(Uint8Array, 'bytes (a Uint8Array)')
 
-/** The body of an answer, read and parsed: no text of it, no promise, nothing that still has to be read. */
+/** The parsed body of an answer: not its text, a promise or a `Response`. */
 export const parsed = (): Schema<object> =>
   v.custom<object>(
     (value) => isRecord(value) && !['then', 'json', 'getReader'].some((one) => typeof value[one] === 'function'),
     'the body of the answer as an object: await it, and parse it where it is text',
   )
 
-/** Something to go through with `for await`, and no text. */
+/** Something that `for await` accepts, except text. */
 export const iterable = (words: string): Schema =>
   v.custom(
     (value) =>
@@ -213,7 +212,7 @@ export const iterable = (words: string): Schema =>
 
 export const any = <T>(): Schema<T> => v.unknown() as unknown as Schema<T>
 
-/** Whatever it is, no number in it is NaN. */
+/** Any value without NaN in it. */
 export const data = <T>(): Schema<T> => DATA as Schema<T>
 
 const DATA: Schema = v.lazy((input): Schema => {

@@ -1,11 +1,11 @@
-/** A map that forgets the entries that were not used for longest, once their weights together pass a bound. */
+/** A map that removes the least recently used entries when the sum of their weights passes a bound. */
 export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
   readonly #most: number
-  /** In the order of use. */
+  /** Least recently used first. */
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
   #weight = 0
 
-  /** `most` bounds the sum of the weights; where none are given each entry weighs 1. */
+  /** `most`: the largest sum of weights. An entry weighs 1 by default. */
   constructor(most: number) {
     this.#most = most
   }
@@ -18,7 +18,7 @@ export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
     return this.#entries.has(key)
   }
 
-  /** The entry counts as used. */
+  /** Marks the entry as used. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
@@ -27,7 +27,7 @@ export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
     return entry.value
   }
 
-  /** The same, and the entry rests where it was. */
+  /** Does not mark the entry as used. */
   peek(key: K): V | undefined {
     return this.#entries.get(key)?.value
   }
@@ -53,7 +53,7 @@ export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
     this.#weight = 0
   }
 
-  /** Those that were not used for longest first, as they are now: to use one while looking at them would begin anew. */
+  /** Least recently used first; a copy, since using an entry while iterating would move it to the end. */
   entries(): MapIterator<[K, V]> {
     return Array.from(this.#entries, ([key, { value }]): [K, V] => [key, value]).values()
   }
@@ -75,5 +75,5 @@ export class BoundedMap<K, V> implements ReadonlyMap<K, V> {
   }
 }
 
-/** One key for two names. Either may hold any character. */
+/** One key for two names, which may contain any character. */
 export const jointKey = (first: string, second: string): string => `${first.length} ${first}${second}`

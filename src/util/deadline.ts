@@ -1,5 +1,5 @@
 /**
- * A signal that fires after a time, or with another one. Held by its own timer: in Node 20 a timeout that only `AbortSignal.any` knows of may be
+ * A signal that fires after a time, or with another signal. It has its own timer: in Node 20 a timeout that only `AbortSignal.any` refers to may be
  * collected before it fires.
  */
 export function deadlineAfter(ms: number, other?: AbortSignal): AbortSignal {
@@ -14,10 +14,7 @@ export function deadlineAfter(ms: number, other?: AbortSignal): AbortSignal {
 
 const LONG_MS = 2 ** 30
 
-/**
- * Settles with the work or with the signal, whichever is first: a summarizer that ignores its signal holds nobody up. The process stays
- * alive for as long as somebody waits, also where the work itself has nothing that would keep it.
- */
+/** Settles with the work or the signal, whichever is first, also when the work ignores its signal. An interval keeps the process alive meanwhile. */
 export async function withDeadline<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const alive = setInterval(() => {}, LONG_MS)
   try {
@@ -32,6 +29,6 @@ const firstOf = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
     const abort = (): void => reject(signal.reason as Error)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
-    // What comes after the deadline is nobody's any more, a rejection included.
+    // Results after the deadline are ignored, rejections included.
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })

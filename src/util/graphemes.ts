@@ -1,5 +1,5 @@
 let segmenter: Intl.Segmenter | undefined
 
-/** A text's characters as people see them. The segmenter is made on first use: it takes 20 ms of a process's start. */
+/** The characters of a text as users see them. The segmenter is made on first use, since it takes 20 ms. */
 export const graphemes = (text: string): Intl.Segments =>
   (segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })).segment(text)

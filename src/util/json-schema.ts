@@ -2,7 +2,7 @@ import * as v from 'valibot'
 
 type Entries = Readonly<Record<string, v.GenericSchema>>
 
-/** The parts of a schema that lead further into it, by its type. */
+/** The parts of a schema that contain other schemas, by its type. */
 type Known =
   | { readonly type: 'optional' | 'lazy'; readonly wrapped?: v.GenericSchema }
   | { readonly type: 'object_with_rest'; readonly entries: Entries; readonly rest: v.GenericSchema }
@@ -12,20 +12,20 @@ type Known =
   | { readonly type: 'picklist'; readonly options: readonly string[] }
   | { readonly type: 'string' | 'boolean' | 'number' | 'never' | 'unknown' | 'custom' | 'instance' }
 
-/** A schema as a union, for code that walks through it. */
+/** A schema as a union type, for code that walks it. */
 export const parts = (schema: v.GenericSchema): Known => schema as unknown as Known
 
 const isOptional = (schema: v.GenericSchema): boolean => schema.type === 'optional'
 
-/** What a schema stands for once it is given. */
+/** The schema without its `optional`. */
 export function given(schema: v.GenericSchema): v.GenericSchema {
   const known = parts(schema)
   return known.type === 'optional' && known.wrapped !== undefined ? known.wrapped : schema
 }
 
 /**
- * A schema as JSON Schema. Written here and not by the library's own converter, because the declarations of tools are part of prompts that
- * providers cache: the order of their keys must not change with a version. `json` in a schema's metadata is added as it is.
+ * A schema as JSON Schema. Not the library's own converter, because tool declarations are part of prompts that providers cache, and the order of keys
+ * must not change with a version. `json` in a schema's metadata is merged in.
  */
 export function jsonSchemaOf(schema: v.GenericSchema): Record<string, unknown> {
   const inner = given(schema)

@@ -1,14 +1,14 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** As `mkdir -p`, which in Node never ends where a folder can neither be made nor exists (`/proc/x`). */
+/** Like `mkdir -p`, which in Node never returns for a path that cannot be made (`/proc/x`). */
 export function makeFolderSync(path: string, mode: number): void {
   if (made(path, mode)) return
   makeFolderSync(dirname(path), mode)
   if (!made(path, mode)) mkdirSync(path, { mode })
 }
 
-/** Whether it is there now; false when its parent is not. */
+/** Whether the folder exists now; false when its parent does not. */
 function made(path: string, mode: number): boolean {
   try {
     mkdirSync(path, { mode })

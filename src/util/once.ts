@@ -1,4 +1,4 @@
-/** Runs at the first call; a failure is not remembered, so that the next call tries again. */
+/** Runs at the first call and caches the result; after a failure, the next call tries again. */
 export function once<T>(make: () => Promise<T>): (() => Promise<T>) & { started(): boolean } {
   let made: Promise<T> | undefined
   const get = (): Promise<T> => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** Where this package lies, whether its sources run or what was built of them: the build moves code into other files. */
+/** The folder of this package, both from its sources and from the build, which moves code into other files. */
 export const packageRoot = (): URL =>
   new URL('.', pathToFileURL(createRequire(import.meta.url).resolve('plimsoll/package.json')))
 

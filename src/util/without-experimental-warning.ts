@@ -1,7 +1,4 @@
-/**
- * Loads a module of Node that Node 22 calls experimental without printing that on standard error: users of a command can do nothing about it.
- * Other warnings pass.
- */
+/** Loads a Node module without printing its ExperimentalWarning (Node 22), which users of a command can do nothing about. Other warnings pass. */
 export function withoutExperimentalWarning<T>(load: () => T): T {
   const emit = process.emitWarning
   const filtered = (...given: readonly unknown[]): void => {

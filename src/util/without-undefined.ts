@@ -1,4 +1,4 @@
-/** The same data without keys that are undefined, so that spreading it over defaults changes nothing that was not given. */
+/** Removes keys that are undefined, so that spreading the result over defaults keeps the defaults. */
 export function withoutUndefined<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutUndefined) as T
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value

@@ -130,7 +130,7 @@ describe('plimsoll proxy', () => {
     child.kill('SIGTERM')
     expect(await once(child, 'close')).toEqual([1, null])
     expect(said.match(/WARNING: the session store does not work, and requests go on without it: .+/g)).toHaveLength(1)
-    expect(said).toMatch(/The store could not take what 1 session\(s\) still had to write\./)
+    expect(said).toMatch(/The last log entries of 1 session\(s\) could not be written to the store\./)
   })
 
   it('goes on when nobody reads what it says any more', async () => {

@@ -112,8 +112,8 @@ describe('a config file', () => {
     it('refuses what another policy would not read, and what is the request’s to say', () => {
       const stray = check(`policy: autosre\ndefaults:\n  toolResponseMaxBytes: 4KiB\n${TOKENIZER}`).problems
       expect(stray.map(problemLine)).toEqual([
-        'plimsoll.yaml:3: defaults.toolResponseMaxBytes is read by the policy ai-agent only, and this file asks for "autosre".',
-        'plimsoll.yaml:8: providers.openai.models.gpt-4.tokenizer is read by the policy ai-agent only, and this file asks for "autosre".',
+        'plimsoll.yaml:3: defaults.toolResponseMaxBytes is used by the policy "ai-agent" only, and the policy of this file is "autosre". Remove the key or change the policy.',
+        'plimsoll.yaml:8: providers.openai.models.gpt-4.tokenizer is used by the policy "ai-agent" only, and the policy of this file is "autosre". Remove the key or change the policy.',
       ])
       const reasoning = check('providers:\n  p:\n    models:\n      m: { reasoning: high }\n').problems
       expect(reasoning).toEqual([expect.objectContaining({ path: 'providers.p.models.m.reasoning' })])
@@ -258,7 +258,7 @@ agents:
 
   it.each([
     ['override:\n  steps:\n    native: { compactAt: 60% }\n', 3, 'Use override.native with the same keys.'],
-    ['policies:\n  mine:\n    override:\n      steps: { offload: { minTokens: 5 } }\n', 4, 'remove it'],
+    ['policies:\n  mine:\n    override:\n      steps: { offload: { minTokens: 5 } }\n', 4, 'remove the key'],
     ['override:\n  water: { cacheRelax: 20% }\n', 2, 'Set CYBER_PROMPT_CACHE_RELAX'],
     ['override:\n  steps:\n    squeeze: { tokens: 20k }\n', 3, 'squeeze-budget.tokens'],
   ])('says what to use in the place of a key that is gone: %j', (text, line, instead) => {

@@ -33,7 +33,7 @@ const some = (words: string, min = 1): Schema<number> => number('', 'count', { w
 const open = (fields: Fields, required: readonly string[]): Schema => group('', fields, { required, rest: any() })
 const argument = (called: string, schema: Schema = text()): Argument => ({ name: called, schema })
 const optional = (called: string, schema: Schema): Argument => ({ name: called, schema, optional: true })
-/** All that a function takes. */
+/** The only argument of a function. */
 const whole = (schema: Schema): Argument => ({ name: '', schema })
 const options = (fields: Fields): Argument => optional('the options', group('', fields))
 
@@ -71,7 +71,7 @@ const TARGET = group(
   { required: ['model'] },
 )
 
-/** A request as far as it is read, whatever is done with it. */
+/** The fields that `prepare` and `standing` share. */
 const REQUEST = {
   format: text(),
   body: either("the request's text or an object", text(), open({}, [])),
@@ -91,7 +91,7 @@ const PREPARE = group(
   { required: ['format', 'body'] },
 )
 
-/** Names are the program's own, so a wrong one is told. Numbers come from a provider: odd ones are unknown usage, and end no run. */
+/** A wrong field name is the program's mistake and refused. Numbers come from a provider: invalid ones mean unknown usage. */
 const USAGE = group('', {
   input: any(),
   output: any(),
@@ -116,7 +116,7 @@ const RECORD = group(
   { required: ['turn'] },
 )
 
-/** What a session takes, argument by argument. */
+/** The arguments of a session's functions. */
 const SESSION_ARGUMENTS = {
   canExecute: [argument('tool', name())],
   toolResult: [whole(TOOL_RESULT)],
@@ -165,14 +165,14 @@ export const ARCHIVE_ARGUMENTS = {
   readers: [options({ ...tenant, session: name(), agent: name() })],
 } satisfies Arguments
 
-/** What `plimsoll.limits` takes. A filter that is misspelt would match everything. */
+/** What `plimsoll.limits` takes. Checked because a misspelt filter would match everything. */
 const LIMITS = options({ tenant: text(), endpoint: text(), model: text() })
 
 const SPENDER = { tenant: text(), session: text(), agent: text(), key: text() } satisfies Record<keyof Spender, Schema>
 const SPENT = [options(SPENDER)]
 const OF_SESSION = [argument('tenant'), argument('session')]
 
-/** What `plimsoll.ledger` takes from programs that read it. None of them waits for anything. */
+/** What the synchronous functions of `plimsoll.ledger` take. */
 const LEDGER_ARGUMENTS = {
   totals: SPENT,
   split: [argument('by', oneOf('', Object.keys(SPENDER))), ...SPENT],
@@ -184,14 +184,14 @@ const LEDGER_ARGUMENTS = {
   sessions: [optional('tenant', text())],
 } satisfies Arguments
 
-/** What `plimsoll.tools(…)` takes afterwards. */
+/** What the functions of `plimsoll.tools(…)` take. */
 export const TOOL_ARGUMENTS = {
   has: [argument('name')],
   call: [argument('name'), optional('input', any())],
   answer: [argument('response', parsed())],
 } satisfies Arguments
 
-/** What the other functions of a Plimsoll take. */
+/** What the other functions of Plimsoll take. */
 const FACE_ARGUMENTS = {
   tools: [
     argument('session', driver('what plimsoll.session({ id }) gives', 'prepare', 'scope')),
@@ -204,7 +204,7 @@ const FACE_ARGUMENTS = {
 const LISTENER = argument('listener', code())
 const EVENT = argument('type', oneOf('', Object.keys(EVENT_MEANINGS)))
 
-/** The same object, whose functions check their arguments first. They give promises and refuse in them, but for those that are `atOnce`. */
+/** The same object with functions that check their arguments first. They reject their promises, except those in `atOnce`, which throw. */
 export function checkedFace<T extends object>(
   face: T,
   wanted: { readonly [name in keyof T]?: readonly Argument[] },
@@ -228,10 +228,9 @@ export function checkedFace<T extends object>(
   return { ...face, ...Object.fromEntries(guarded) }
 }
 
-/** What a Plimsoll does itself. */
+/** Members whose arguments are checked by `checkedPlimsoll`. */
 type PlimsollFace = Record<'on' | 'limits' | 'ledger' | 'tools' | 'importSession', object>
 
-/** The same for what a Plimsoll does itself. */
 export function checkedPlimsoll<P extends PlimsollFace>(plimsoll: P): P {
   const { limits, ledger } = plimsoll
   return {
@@ -245,10 +244,10 @@ export function checkedPlimsoll<P extends PlimsollFace>(plimsoll: P): P {
   } as object as P
 }
 
-/** Programs hold a session and compare it: one checked one for each. */
+/** One checked session for each session, since programs may compare sessions by identity. */
 const CHECKED = new WeakMap<Session, Session>()
 
-/** A session as a program gets it: what it is given is checked first. The gateway, whose requests are its own, does without. */
+/** A session for programs, which checks arguments. The gateway uses unchecked sessions. */
 export function checkedSession(wanted: SessionOptions, openSession: (wanted: SessionOptions) => Session): Session {
   checkGiven(wanted, SESSION, 'session()', 'bad-input')
   return checked(openSession(wanted))

@@ -17,33 +17,33 @@ import {
 } from './reader-shapes.ts'
 import type { OpenReaders } from '../open/readers.ts'
 
-/** An API format, or a framework whose tools have a shape of their own. */
+/** An API format, or a framework with its own form of tools. */
 export type ToolFormat = WireFormat | FrameworkFormat
 
 type Declarations = { [F in WireFormat]: DeclaredTools[F][] } & FrameworkReaders
 
 export interface ReaderToolOptions {
-  /** The model's window, in tokens; a small one gets one compact tool. @default the window of the options, else as for a large one */
+  /** The model's window, in tokens; a small one gets a single compact tool. @default the window of the options, else a large one */
   readonly window?: number
 }
 
-/** `recall` and the readers of artifacts, for an agent loop of your own. */
+/** `recall` and the artifact readers, for your own agent loop. */
 export interface ReaderTools<F extends ToolFormat = ToolFormat> {
-  /** What to add to your own tools. In the shape of a framework, each has its handler in it. */
+  /** Declarations to add to your tools. Those for a framework include their handlers. */
   readonly declarations: Declarations[F]
   readonly names: readonly string[]
-  /** Whether a call by this name is answered here. */
+  /** Whether a tool of this name is one of these. */
   has(name: string): boolean
-  /** The text that answers a call. A mistake of the model is part of the answer, never an exception. */
+  /** Answers a call with text. A mistake of the model is described in the text and never thrown. */
   call(name: string, input: unknown): Promise<string>
   /**
-   * Answers all calls of these tools in a response, each as the API format writes a tool result: blocks of a user message, messages, items or
-   * parts. Empty when there is none, and for frameworks, which run their tools themselves.
+   * Answers all calls of these tools in a response, each as the API format writes a tool result: blocks of a user message, messages, items or parts.
+   * Empty without calls, and for frameworks, which run their tools themselves.
    */
   answer(response: object): Promise<readonly object[]>
 }
 
-/** The tools of one session. They open what the history of its last request holds, as those of the gateway do. */
+/** The tools of one session. They open what the history of its last request contains, like the gateway's. */
 export function readerToolsOf<F extends ToolFormat>(
   readers: OpenReaders,
   session: Pick<Session, 'id' | 'agent' | 'tenant' | 'scope'>,

@@ -22,26 +22,25 @@ interface OfTenant {
   readonly tenant?: string
 }
 
-/** What sessions left behind, for programs and for readers without a request at hand. */
+/** Stored sessions, for programs and for readers without a current request. */
 export interface Archive {
-  /** Sessions of a tenant, the one that was used last first. */
+  /** Sessions of a tenant, last used first. */
   sessions(options?: OfTenant & { readonly limit?: number }): Promise<readonly SessionInfo[]>
   /** Whether the session has a log. */
   has(session: string, options?: OfTenant): Promise<boolean>
-  /** Agents that wrote into a session's log, in the order in which they came. */
+  /** Agents with entries in a session's log, in the order of their first entry. */
   agents(session: string, options?: OfTenant): Promise<readonly string[]>
-  /** What a session's log says about it. */
   report(session: string, options?: OfTenant): Promise<SessionReport>
-  /** A session's log, oldest first. */
+  /** The entries of a session's log, oldest first. */
   read(session: string, options?: OfTenant): AsyncIterable<LogRecord>
-  /** Reader tools over one session, one of its agents, or all of a tenant. */
+  /** Reader tools over one session, one agent of it, or all sessions of a tenant. */
   readers(owner?: Partial<ArchiveOwner>): ArchiveReaders
 }
 
 export interface ArchiveReaders extends Pick<ArchiveScope, 'mayOpen' | 'unattributed'> {
-  /** Those that can be answered here. */
+  /** The tools that are available. */
   readonly tools: readonly ReaderTool[]
-  /** Undefined for a tool that is none of these. */
+  /** Undefined for an unknown tool. */
   call(call: ReaderCall, options?: Omit<ReaderCallOptions, 'mayOpen'>): Promise<ReaderAnswer | RecallAnswer> | undefined
 }
 
@@ -53,7 +52,7 @@ interface ArchiveParts {
 
 const TENANT = 'local'
 const PAGE = 500
-/** Scopes are worked out from logs; those that were not asked for in a long time are worked out again. */
+/** Scopes are computed from logs; the least recently used are computed again. */
 const MOST_KNOWN = 200
 
 function archiveFace({ sessions, deps, readers }: ArchiveParts): Archive {
@@ -104,26 +103,26 @@ function archiveFace({ sessions, deps, readers }: ArchiveParts): Archive {
   }
 }
 
-/** Need no optional package and no model. */
+/** Tools that need no optional package and no model. */
 const ALWAYS = new Set(['recall', 'artifact_read', 'artifact_grep'])
 
-/** What a reader is asked, the handle apart. */
+/** A reader's request without its handle. */
 type Asked<Request extends { readonly handle: string }> = Omit<Request, 'handle'> & OfTenant
 
-/** What was taken out, for programs. The readers answer as the model's tools do: bounded, as text. */
+/** Artifacts, for programs. The readers answer like the model's tools: as bounded text. */
 export interface Artifacts {
-  /** Exact bytes back. Undefined when there is no such artifact of this tenant. */
+  /** The exact bytes. Undefined when this tenant has no such artifact. */
   read(handle: Handle, options?: OfTenant & { readonly range?: ByteRange }): Promise<Uint8Array | undefined>
   stat(handle: Handle, options?: OfTenant): Promise<ArtifactStat | undefined>
   /** Newest first, page by page. */
   list(query?: OfTenant & ArtifactQuery): Promise<readonly ArtifactStat[]>
-  /** Lines by a regular expression, in linear time. */
+  /** Finds lines by a regular expression, in linear time. */
   grep(handle: Handle, request: Asked<GrepRequest>): Promise<ReaderAnswer>
-  /** SQL over the records; without `sql`, the tables and their columns. */
+  /** SQL over the rows of an artifact; without `sql`, lists the tables and their columns. */
   query(handle: Handle, request?: Asked<QueryRequest>): Promise<ReaderAnswer>
-  /** JavaScript over the whole data, in a sandbox. */
+  /** Runs JavaScript over the whole artifact, in a sandbox. */
   run(handle: Handle, request: Asked<RunRequest>): Promise<ReaderAnswer>
-  /** A model reads it and answers in words. */
+  /** A model reads the artifact and answers a question. */
   extract(handle: Handle, request: Asked<ExtractRequest>): Promise<ExtractAnswer>
 }
 
@@ -140,7 +139,7 @@ function artifactFace(store: () => Promise<ArtifactStore>, readers: OpenReaders)
   }
 }
 
-/** What the stores hold, for programs: artifacts by their handles, sessions by their names. */
+/** The stores for programs: artifacts by handle, sessions by name. */
 export const storedApi = (
   sessions: SessionStore,
   engine: { artifacts(): Promise<ArtifactStore>; deps(): Promise<EngineDeps> },

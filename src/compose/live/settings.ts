@@ -14,11 +14,11 @@ import type { OpenTokenizers } from '../open/models.ts'
 
 const MOST_UNDER_WAY = 10_000
 
-/** A book of budgets that can be replaced while calls are under way: each is settled in the book that it was reserved in. */
+/** A budget book that can be replaced while calls are running: each call is settled in the book in which it was reserved. */
 function liveBook(open: () => BudgetBook): BudgetBook & { renew(): void } {
   let book = open()
   let generation = 0
-  /** By a name of ours: books number their reservations alike. */
+  /** Books by prefixed reservation name, because books use the same numbers. */
   const issuers = new Map<string, BudgetBook>()
   const end = (name: string, how: (book: BudgetBook, reservation: string) => Promise<void>): Promise<void> => {
     const issuer = issuers.get(name) ?? book
@@ -38,7 +38,6 @@ function liveBook(open: () => BudgetBook): BudgetBook & { renew(): void } {
     settle: (name, spent) => end(name, (issuer, reservation) => issuer.settle(reservation, spent)),
     release: (name) => end(name, (issuer, reservation) => issuer.release(reservation)),
     standing: (spender, at, also) => book.standing(spender, at, also),
-    /** Calls from here on are weighed against other budgets. */
     renew() {
       book = open()
       generation++
@@ -46,12 +45,12 @@ function liveBook(open: () => BudgetBook): BudgetBook & { renew(): void } {
   }
 }
 
-/** What may change while requests are under way, and the engine's parts under it. */
+/** The settings that can change while requests are running, and the engine's parts under them. */
 export interface LiveSettings {
   options(): LiveOptions
-  /** The window that an agent's requests have, where the options say one. */
+  /** The window of an agent's requests, if the options set one. */
   windowOf(agent: string): number | undefined
-  /** For a session of an agent, under its policy or a named one, as the settings stand when it is asked. */
+  /** The engine's parts for a session of an agent, under its policy or a named one, by the settings at the time of the call. */
   depsFor(agent: string, policy: string | undefined): () => Promise<EngineDeps>
   change(next: LiveOptions): void
 }
@@ -93,7 +92,7 @@ export function liveSettings(
         }
         return once(async () => depsUnder(await deps(), policy, given))
       }
-      // Made once for each change of the settings; a name that is wrong is an error at once.
+      // Made again after each change of settings. Made at once too, so that a wrong policy name throws immediately.
       let made = { of: generation, parts: make() }
       return () => {
         if (made.of !== generation) made = { of: generation, parts: make() }
@@ -110,7 +109,7 @@ export function liveSettings(
   }
 }
 
-/** A policy's budget lets the call that passes it through, as its design does. */
+/** The token budget of a policy. As in its design, the call that exceeds it is still made. */
 const sessionTokens = (policy: string, hard: number): Budget => ({
   name: `${policy} session tokens`,
   scope: 'session',
@@ -119,7 +118,7 @@ const sessionTokens = (policy: string, hard: number): Budget => ({
   enforce: 'settled',
 })
 
-/** An agent's own window, for targets that name none. */
+/** An agent's own window, for targets without one. */
 function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
   if (window === undefined) return deps
   const { meter } = deps
@@ -128,18 +127,18 @@ function withWindow(deps: EngineDeps, window: number | undefined): EngineDeps {
   return { ...deps, meter: { ...meter, limitOf: own } }
 }
 
-/** A design's documented prices, for what is billed, reserved and reported under it. */
+/** The prices of a design, for billing, reservations and reports under it. */
 function withPrices(deps: EngineDeps, prices: Policy['prices']): EngineDeps {
   if (prices === undefined) return deps
   const catalogue = amendedCatalogue(deps.catalogue, { prices })
   return { ...deps, catalogue, meter: { ...deps.meter, factsOf: (model) => catalogue.resolve(model).info } }
 }
 
-/** What a session under a policy is given beside the engine's own parts. */
+/** What a session under a policy needs besides the engine's parts. */
 interface UnderPolicy {
   /** An agent's own window. */
   readonly window?: number | undefined
-  /** Where spending is booked, and whether anything but the policy limits it. */
+  /** The budget book, and whether budgets other than the policy's limit spending. */
   readonly book: BudgetBook
   readonly isLimited: boolean
   readonly hasSandbox: boolean
@@ -147,7 +146,7 @@ interface UnderPolicy {
   readonly onEvent: (body: EventBody) => void
 }
 
-/** The engine's parts as a policy wants them. */
+/** The engine's parts, changed for a policy. */
 async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): Promise<EngineDeps> {
   checkSteps(policy)
   const { estimator = {}, tokenBudget } = policy
@@ -167,7 +166,7 @@ async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): P
   return { ...common, meter: { ...deps.meter, ...own } }
 }
 
-/** A design may tie its analysis to a sandbox. */
+/** Without a sandbox, the guard of a policy analyses no large data. */
 function withoutAnalysis(policy: Policy): Policy {
   const { intake } = policy
   return intake.guard === undefined

@@ -27,15 +27,15 @@ import { once } from '../../util/once.ts'
 import { presentAside } from './present-aside.ts'
 import type { OpenModels, OpenTokenizers } from './models.ts'
 
-/** The engine's parts, opened with the first request. */
+/** The engine's parts, opened on the first request. */
 export interface OpenEngine {
-  /** Keys handles and tenants. */
+  /** The key of handles and tenant ids. */
   secret(): Promise<Uint8Array>
   deps(): Promise<EngineDeps>
   artifacts(): Promise<ArtifactStore>
   /** The model that reads artifacts. */
   extraction(): Promise<Summarizer | undefined>
-  /** Ends what goes on in the background and writes what sessions still hold; the error when something cannot be written. */
+  /** Ends background work and writes the outboxes; returns the error when something cannot be written. */
   flush(): Promise<PlimsollError | undefined>
   saveLearned(): Promise<void>
   close(): Promise<void>
@@ -48,7 +48,7 @@ export function openEngine(
   tokenizers: OpenTokenizers,
 ): OpenEngine {
   const { clock, sessions, redactor, storeUrl, hash, memo, ledger, emit, note } = foundation
-  // Lets an OpenTelemetry SDK of the program have spans and metrics of every call.
+  // Sends spans and metrics to the program's OpenTelemetry SDK.
   if (options.telemetry !== false)
     foundation.on(
       openTelemetry({
@@ -84,7 +84,7 @@ export function openEngine(
       artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
       addressOf: artifactAddress(key),
       present: inline,
-      // Sentences that the caller wrote for his tools are functions, which no thread can be given.
+      // `toolSummaries` are functions, which cannot be passed to a thread.
       presentLong: options.toolSummaries === undefined ? aside.present : undefined,
       describeResult: registry.summarise,
       provenance: readerProvenance(key),
@@ -119,7 +119,7 @@ export function openEngine(
   }
 }
 
-/** The meter with the limits of the catalogue, and exact counts where they are wanted. */
+/** The meter with the catalogue's limits, and with exact counts unless they are switched off. */
 function openMeter(
   { exactTokens, memoryBytes }: PlimsollOptions,
   { note }: Foundation,
@@ -147,10 +147,10 @@ function openMeter(
   }
 }
 
-/** A store that failed a moment ago is left alone for this long. */
+/** Longer than the pause after which an unreachable store is tried again. */
 const ONCE_MORE_MS = 1_100
 
-/** Writes what sessions still hold in memory; an error when something that was acknowledged cannot be written. */
+/** Writes the sessions' outboxes; returns an error when acknowledged entries cannot be written. */
 async function flushAll(outboxes: ReadonlySet<() => Promise<boolean>>): Promise<PlimsollError | undefined> {
   const tryAll = async (): Promise<number> => {
     const flushed = await Promise.all([...outboxes].map((flush) => flush().catch(() => false)))
@@ -162,9 +162,10 @@ async function flushAll(outboxes: ReadonlySet<() => Promise<boolean>>): Promise<
   if (left === 0) return undefined
   return new PlimsollError(
     'store-unavailable',
-    `The store could not take what ${left} session(s) still had to write.`,
+    `The last log entries of ${left} session(s) could not be written to the store.`,
     {
-      advice: 'Epochs, edits and usage of their last requests are lost; the next request of each works them out again.',
+      advice:
+        'Compactions, edits and usage of their last requests are lost. The next request of each session makes the compactions and edits again.',
       fields: { sessions: left },
     },
   )

@@ -14,39 +14,38 @@ import { createLedger, type Ledger } from '../ledger.ts'
 import { cacheSizes } from '../cache-sizes.ts'
 import { defaultStore } from '../home.ts'
 
-/** What everything else stands on: the store, the clock, and who is told what happens. */
+/** The parts that all others use: the store, the clock, and the event listeners. */
 export interface Foundation {
   readonly clock: Clock
   readonly sessions: SessionStore
-  /** The same for what may hold secrets, where those are taken out. */
+  /** The store for content; with `redact`, it removes secrets first. */
   readonly content: SessionStore
   readonly redactor: Redactor | undefined
-  /** Where the store is, when it was not handed in. */
+  /** The store's URL; undefined when the store is a driver object. */
   readonly storeUrl: string | undefined
   readonly hash: Hash
   readonly memo: Memo
   readonly ledger: Ledger
   readonly emit: EventSink
-  /** An event of no tenant. */
+  /** Sends an event that belongs to no tenant. */
   readonly note: (body: EventBody) => void
   on(listener: EventSink): () => void
-  /** Whether the store answers. */
   isReady(): Promise<boolean>
-  /** The store first, then the log. */
+  /** Closes the store, then the log file. */
   readonly closings: readonly (() => Promise<void>)[]
 }
 
 export function layFoundation(options: PlimsollOptions): Foundation {
   const clock = options.clock ?? systemClock
   const storeUrl = typeof options.store === 'object' ? undefined : (options.store ?? defaultStore())
-  // A shared database counts leases by its own clock unless one was given: the machines around it need not agree.
+  // Without a given clock, a shared database times leases by its own clock: the machines' clocks may differ.
   const given = options.clock === undefined ? {} : { clock: options.clock }
   const sessions = typeof options.store === 'object' ? options.store : openStore(storeUrl!, given)
   const { redact = false } = options
   const redactor = redact === false ? undefined : createRedactor(redact === true ? {} : redact)
   const listeners = new Set<EventSink>(options.onEvent === undefined ? [] : [options.onEvent])
   const warned = new WeakSet<EventSink>()
-  // A listener that throws is named once and touches neither the others nor the request at hand.
+  // A listener that throws is reported once and does not affect other listeners or the request.
   const emit = (event: PlimsollEvent): void => {
     for (const listener of listeners) {
       try {

@@ -10,9 +10,8 @@ import type { PlimsollOptions } from '../../settings/options.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 
-/** What is known of models, and those that are called for summaries and extractions. */
 export interface OpenModels {
-  /** Read at the first call: it is large. */
+  /** Loaded on the first call, because it is large. */
   catalogue(): Catalogue
   readonly summarizer: Summarizer | undefined
   readonly extraction: Summarizer | undefined
@@ -28,18 +27,18 @@ export function openModels(options: PlimsollOptions): OpenModels {
   const extractor = options.extraction ?? options.summarizer
   return {
     catalogue,
-    // Opened here, so that a model that cannot work is an error at the start.
+    // Opened at once, so that wrong settings fail at start-up.
     summarizer: open(options.summarizer),
     extraction: open(options.extraction),
     canExtract: extractor !== undefined && extractor !== 'mechanical',
   }
 }
 
-/** Vocabularies, loaded where something is counted with them. */
+/** Tokenizer vocabularies, loaded on first use. */
 export interface OpenTokenizers {
-  /** Of models; undefined where they are switched off. */
+  /** Tokenizers of models; undefined when switched off. */
   readonly exact: ReturnType<typeof createTokenizers> | undefined
-  /** A design's tokenizers count exactly where their vocabulary is installed. */
+  /** The tokenizers of a design; exact when their vocabulary is installed. */
   ofDesign(ids: readonly string[]): Promise<(id: string) => Tokenizer>
 }
 

@@ -3,7 +3,7 @@ import { guardedWorker, isStopped, workerBeside, type GuardedWorker } from '../.
 import type { Presented, Presenter, PresentOptions } from '../../engine/deps.ts'
 import type { PresentAnswer, PresentTask } from './present-worker.ts'
 
-/** A view of less than this is made in a few milliseconds; a thread would cost more. */
+/** Shorter outputs take a few milliseconds, less than a thread costs. */
 const LONG_CHARACTERS = 512 * 1024
 const TIME_MS = 60_000
 const IDLE_MS = 30_000
@@ -15,8 +15,8 @@ export interface PresentAside {
 }
 
 /**
- * Views of long outputs are made in a thread of their own: a log of sixteen megabytes takes a second or two, and nobody else would be
- * answered meanwhile. `inline` makes the others, and those that the thread could not.
+ * Makes views of long outputs in a thread: a log of 16 MB takes a second or two and would block all other requests. `inline` makes the other views,
+ * and those at which the thread fails.
  */
 export function presentAside(inline: Presenter): PresentAside {
   let worker: GuardedWorker<PresentTask, PresentAnswer> | undefined

@@ -3,11 +3,11 @@ import { READY } from '../../drivers/sandbox/guarded-worker.ts'
 import { presentText } from '../../engine/tool-results/present.ts'
 import type { Presented, PresentOptions } from '../../engine/deps.ts'
 
-/** A view to be made. Tokens are counted by whoever asked: only there is it known what this endpoint was seen to count. */
+/** A request to make a view. The main thread counts tokens, because only it has the calibration of the endpoint. */
 export interface PresentTask extends Pick<PresentOptions, 'budgetTokens' | 'handle' | 'tool' | 'readers'> {
   readonly output: string
   readonly port: MessagePort
-  /** Becomes 1 when a count has come. */
+  /** Set to 1 when a count has arrived. */
   readonly counted: SharedArrayBuffer
 }
 

@@ -12,7 +12,7 @@ import type { Sandbox } from '../../ports/sandbox.ts'
 import type { SqlEngine } from '../../ports/sql-engine.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 
-/** Whose question: its tenant's artifacts are read, its session pays for what a model reads. */
+/** Who calls a reader: artifacts of its tenant are read, and its session pays for model calls. */
 export interface ReaderOwner {
   readonly tenant: string
   readonly session?: string
@@ -27,24 +27,24 @@ export interface OpenReadersOptions {
   readonly sandbox?: Sandbox | false
   /** Reads artifacts for `extract`. */
   readonly extraction?: () => Promise<Summarizer | undefined>
-  /** Whether there will be one, without opening it. */
+  /** Whether `extraction` will return a model. */
   readonly canExtract: boolean
   readonly emit: (body: EventBody, owner: ReaderOwner) => void
 }
 
 export interface OpenReaders {
   of(owner: ReaderOwner): Promise<ArtifactReaders>
-  /** Tools that can be answered here and that a window of this size can afford. */
+  /** The available tools whose declarations fit a window of this size. */
   names(window: number): readonly string[]
   close(): Promise<void>
 }
 
-/** The declarations of all readers take some 500 tokens of every request; below this window the compact one has to do. */
+/** All declarations take some 500 tokens of every request; a smaller window gets the compact reader only. */
 const AMPLE_WINDOW = 32_000
-/** Readers keep line indexes; those of tenants that were quiet for long are made again. */
+/** Readers keep line indexes; the least recently used are built again. */
 const MOST_OWNERS = 100
 
-/** The readers of an installation. Engines are loaded with the first question that needs them. */
+/** All artifact readers. SQL and JavaScript engines are loaded on first use. */
 export function openReaders(options: OpenReadersOptions): OpenReaders {
   const sql = options.sql ?? (isInstalled('sql.js') ? sqljsEngine() : false)
   const sandbox = options.sandbox ?? (isInstalled('quickjs-wasi') ? quickjsSandbox() : false)

@@ -1,7 +1,6 @@
 /**
- * The one lexer for JSON text. It walks by spans, without building values: 100 MB of JSON would be a gigabyte of objects. Nothing here
- * recurses, so a million nested brackets are only slow, not deadly. It trusts structure and checks no syntax; a caller that needs certainty
- * parses the (small) pieces.
+ * The only lexer for JSON text. It walks spans without building values, since 100 MB of JSON would be a gigabyte of objects, and does not recurse, so
+ * that a million nested brackets are only slow. It does not check syntax; a caller that needs that parses the (small) pieces.
  */
 export interface Span {
   readonly start: number
@@ -117,7 +116,7 @@ export function eachEntry(
   }
 }
 
-/** Span of the whole text as one value, or undefined when it is not exactly one balanced value. */
+/** The span of the text's only value; undefined when it is not exactly one balanced value. */
 export function rootSpan(text: string, from = 0): Span | undefined {
   const start = skipSpace(text, from)
   if (start >= text.length) return undefined
@@ -126,7 +125,7 @@ export function rootSpan(text: string, from = 0): Span | undefined {
   return { start, end }
 }
 
-/** A key's text: parsed only when it holds an escape. */
+/** A key's text, parsed only when it contains an escape. */
 export function keyText(text: string, { keyStart, keyEnd }: Pick<EntrySpan, 'keyStart' | 'keyEnd'>): string {
   const quoted = text.slice(keyStart, keyEnd)
   const raw = quoted.slice(1, -1)

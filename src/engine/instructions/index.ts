@@ -7,25 +7,25 @@ import { policies } from '../presets/index.ts'
 
 export interface InstructionOptions {
   readonly workDir: string
-  /** Where the global file is. @default ~/.plimsoll, or the preset's own: see `globalDirOf` */
+  /** Folder of the global file. @default ~/.plimsoll, or the preset's own: see `globalDirOf` */
   readonly globalDir?: string
-  /** Files of a project are read only where it is trusted: they speak with the user's authority. @default false */
+  /** Read the files of the project too. They have the user's authority, so only for trusted projects. @default false */
   readonly trustProject?: boolean
-  /** Where a project begins. @default 'repository', or the preset's own: see `rootRuleOf` */
+  /** How the project's root is found. @default 'repository', or the preset's own: see `rootRuleOf` */
   readonly root?: RootRule
-  /** Files of a project that are links to a place outside it are read too. @default false: they would show what they point at */
+  /** Read links that point outside the project too. @default false: they could reveal any file */
   readonly followLinks?: boolean
   /** @default 'AGENTS.md' */
   readonly fileName?: string
-  /** All files together, the note about a cut included. @default 32768 */
+  /** Most bytes of all files together, the note about a cut included. @default 32768 */
   readonly maxBytes?: number
 }
 
 export interface Instructions {
   readonly merged: string
-  /** Files that are in it, in order. */
+  /** The files that were read, in order. */
   readonly sources: readonly string[]
-  /** Files that are there and were not read: without permission, or links that lead out of the project. */
+  /** Files that exist and were not read: no permission, or links that point outside the project. */
   readonly unreadable: readonly string[]
   readonly bytes: number
   readonly truncated: boolean
@@ -38,14 +38,12 @@ const placesOf = (policy: string): Design['instructions'] => {
   return preset && designOf(preset).instructions
 }
 
-/** Where a preset keeps its global file. */
 export const globalDirOf = (policy: string, home = homedir()): string =>
   join(home, placesOf(policy)?.folder ?? '.plimsoll')
 
-/** How a preset finds the root of a project. */
 export const rootRuleOf = (policy: string): RootRule => placesOf(policy)?.root ?? 'repository'
 
-/** Global, project root, then every directory down to the working one, in this order; at most 32 KiB, and a cut says so. */
+/** Reads the global file, then those from the project's root down to the working directory; at most 32 KiB, and a note says when text was cut. */
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   const { workDir, globalDir = globalDirOf('plimsoll'), trustProject = false } = options
   const { fileName = 'AGENTS.md', maxBytes = LIMIT, followLinks } = options
@@ -75,14 +73,14 @@ function cutTo(whole: string, total: number, maxBytes: number): string {
   return cutHeadBytes(whole, Math.max(0, maxBytes - byteLength(ending))) + ending
 }
 
-/** Whether a file is really somewhere else than inside the project. */
+/** Whether a file is a link to a file outside the project. */
 async function leadsOutOf(root: string, path: string): Promise<boolean> {
   const real = await realpath(path).catch(() => path)
   const way = relative(await realpath(root).catch(() => root), real)
   return way.startsWith('..') || isAbsolute(way)
 }
 
-/** Undefined for a file that is not there, null for one that cannot be read. */
+/** Undefined for a missing file, null for an unreadable one. */
 async function readText(path: string): Promise<string | null | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -91,14 +89,11 @@ async function readText(path: string): Promise<string | null | undefined> {
   }
 }
 
-/** Instructions of one session. They stand in the system prompt, which no reduction touches. */
+/** Instructions of one session, in the system prompt, which no compaction changes. */
 export interface SessionInstructions {
-  /** As they were when the session began. Frozen: a change at the head of a prompt would throw the provider's cache away. */
+  /** The files when the session began. Never updated: a change at the start of the prompt would invalidate the provider's cache. */
   readonly atStart: Instructions
-  /**
-   * What to append as a user message when the files have changed since the last look; undefined otherwise. Pin it: it stands for
-   * the instructions from then on.
-   */
+  /** A user message to append when the files have changed since the last call; undefined otherwise. Pin it, since it replaces the instructions. */
   changes(): Promise<string | undefined>
 }
 
@@ -117,14 +112,13 @@ export async function sessionInstructions(options: InstructionOptions): Promise<
   }
 }
 
-/** A repository is one project, however many packages it holds. */
+/** A repository is one project, even with several packages. */
 const REPOSITORY_MARKERS = ['.git', '.hg'] as const
-/** What marks the root of a project. */
 export const ROOT_MARKERS = [...REPOSITORY_MARKERS, 'package.json', 'go.mod', 'Cargo.toml'] as const
 
 /**
- * `repository`: the nearest directory under version control, so that the rules of a monorepo hold in each of its packages; without
- * one the nearest marker of any kind. `nearest`: always that.
+ * `repository`: the nearest directory under version control, so that a monorepo's files apply to each package; without one, the nearest with any
+ * marker. `nearest`: the nearest with any marker.
  */
 export type RootRule = 'repository' | 'nearest'
 
@@ -134,9 +128,9 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** The directory upwards that is the project's root; undefined when there is none. */
+/** The project's root at or above a directory; undefined without one. */
 export async function projectRoot(from: string, rule: RootRule = 'repository'): Promise<string | undefined> {
-  // A loop of links has no real path; the way as it is written will do.
+  // A loop of links has no real path.
   const start = await realpath(from).catch(() => resolve(from))
   const repository = rule === 'repository' ? await nearestWith(REPOSITORY_MARKERS, start) : undefined
   return repository ?? nearestWith(ROOT_MARKERS, start)
@@ -149,7 +143,7 @@ async function nearestWith(markers: readonly string[], start: string): Promise<s
   }
 }
 
-/** Every directory from the root down to the working one, both included, each once. */
+/** The directories from the root to the working directory, both included. */
 async function directoriesDown(root: string, workDir: string): Promise<string[]> {
   const real = await realpath(workDir).catch(() => resolve(workDir))
   const steps = relative(root, real).split(sep)

@@ -5,9 +5,8 @@ import { type Anchor, type Calibration, createCalibration, type CalibrationState
 import type { EventBody } from '../../core/events.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 
-/** What the provider said about the last request of a branch, and which request that was. */
+/** The provider's count of a branch's last request, and which request that was. */
 export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'chained' | 'suspect' | 'exact'> {
-  /** When its answer was recorded. */
   readonly at: number
   readonly model: string
   readonly endpoint?: string
@@ -16,8 +15,8 @@ export interface Measured extends Anchor, Pick<MeasuredRequest, 'partial' | 'cha
 }
 
 /**
- * Teaches a calibration one call: its growth since the last measured one where it continues it, else its whole prompt. A count that holds
- * what the request does not show says nothing about the tokenizer.
+ * Teaches a calibration from one call: by the growth since the last measured request that it continues, else by the whole prompt. Counts that include
+ * content we cannot see say nothing about the tokenizer and are ignored.
  */
 export function teach(calibration: Calibration, last: Measured | undefined, record: UsageSeen): void {
   const { usage, measured, model, endpoint, epoch, at } = record
@@ -30,7 +29,7 @@ export function teach(calibration: Calibration, last: Measured | undefined, reco
     last.endpoint === endpoint &&
     last.epoch === epoch &&
     last.items <= measured.items
-  // Far below what was sent: a whole prompt like that may have been cut. What it grows by next tells.
+  // A count far below our estimate may be that of a cut prompt, and is not used as a whole. Growth is.
   if (!continues && measured.suspect === true) return
   const before = continues ? last : undefined
   calibration.observe({
@@ -46,36 +45,36 @@ export function teach(calibration: Calibration, last: Measured | undefined, reco
   })
 }
 
-/** One answer's count beside what we had counted for its request, before any calibration. */
+/** An answer's prompt count and our own count of the request, before calibration. */
 export interface CountedPrompt {
   readonly input: number
   readonly estimated: number
   readonly epoch: string | undefined
-  /** How often in a row the count did not follow the request. */
+  /** How many times in a row the count did not grow with the request. */
   readonly still: number
 }
 
-/** A smaller count than this is one of what was new, from a server that keeps the rest. */
+/** A smaller count is that of the new part only, from a server that caches the rest. */
 const LEAST_WINDOW = 1_024
-/** A server that counts only what its cache did not hold falls far below what it said before. */
+/** A count below this share of the last one is that of a server that counts only uncached tokens. */
 const LEAST_SHARE = 0.6
-/** Growth that a count cannot miss, as a share of the prompt. */
+/** Growth that must show in a count, as a share of the prompt. */
 const GROWTH = 0.05
-/** The same where the count stands at a size that windows have, and where it is far below what was sent besides. */
+/** The same for a count at a common window size, and for one that is also far below our estimate. */
 const GROWTH_AT_WINDOW = 0.1
 const GROWTH_FAR_BELOW = 0.005
-/** A count that follows less than this share of the growth stands still. */
+/** A count that shows less than this share of the growth has not grown. */
 const FOLLOWS = 0.25
-/** Standing still once may be a quirk of counting. */
+/** Once may be a quirk of counting. */
 const TIMES_STILL = 2
-/** So far below a window of the usual sizes a cut prompt may end. */
+/** How far below a common window size the count of a cut prompt may be. */
 const NEAR_WINDOW = 0.03
-/** A count below this share of the estimate cannot be another tokenizer's alone. */
+/** A count below this share of the estimate cannot be explained by another tokenizer. */
 const FAR_BELOW = 0.7
 
 /**
- * Local servers drop the front of a prompt that is too long, answer 200, and count what was left. Believed is it only when the counts stand
- * still while the requests grow, twice in a row, or twice at a size that windows have. `window` is what the server seems to act by.
+ * Local servers silently drop the front of a prompt that is too long, answer 200 and count the rest. A cut is assumed only when requests grow and
+ * counts do not, twice in a row, or twice at a common window size. `window`: the server's probable window.
  */
 export function cutEvidence(
   last: CountedPrompt | undefined,
@@ -96,7 +95,7 @@ export function cutEvidence(
   return still >= TIMES_STILL || isAtWindow ? { seen, window: Math.max(input, last.input) } : { seen }
 }
 
-/** 2,048 and its doubles, and the sizes halfway between them. */
+/** Common window sizes: powers of two and the sizes halfway between them. */
 function isNearWindow({ input }: CountedPrompt): boolean {
   const power = 2 ** Math.ceil(Math.log2(input))
   return [power, power * 0.75].some((window) => input <= window && input >= window * (1 - NEAR_WINDOW))
@@ -104,18 +103,17 @@ function isNearWindow({ input }: CountedPrompt): boolean {
 
 const KEY = 'calibration'
 
-/** What answers taught about tokenizers, for each tenant apart: one customer's odd requests must not move another's counts. */
+/** Calibrations per tenant, so that one customer's unusual requests do not change another's counts. */
 export interface TenantCalibrations {
-  /** With what earlier processes learned; without the store it begins with nothing. */
+  /** Includes what earlier processes learned; empty when the store is unreachable. */
   of(tenant: string): Promise<Calibration>
-  /** A tenant's has learned something; it is written within `everyMs`, together with whatever is learned until then. */
+  /** Marks a tenant's calibration as changed; it is written within `everyMs`. */
   note(tenant: string): void
-  /** Writes at once what is not written yet. */
   flush(): Promise<void>
 }
 
 interface TenantCalibrationsOptions {
-  /** Ratios move slowly, and a kill that takes the last seconds of them costs nothing: each session's own are in its log. @default 5 seconds */
+  /** Interval of writes. A kill may lose the last ones: ratios change slowly, and sessions log their own. @default 5 seconds */
   readonly everyMs?: number
   readonly onEvent?: (event: EventBody) => void
 }
@@ -138,7 +136,7 @@ export function tenantCalibrations(
     unwritten.clear()
     for (const tenant of tenants) {
       const calibration = known.get(tenant)
-      // Without the store the ratios stay in memory; the next answer tries again.
+      // If the store is unreachable, the ratios stay in memory and are written after the next answer.
       if (calibration !== undefined)
         await store.setValue(tenant, KEY, JSON.stringify(calibration.state())).catch(() => undefined)
     }
@@ -165,7 +163,7 @@ export function tenantCalibrations(
   }
 }
 
-/** The state that earlier processes left; undefined when there is none or it cannot be read. */
+/** The stored state; undefined when there is none or it cannot be read. */
 function readState(text: string | undefined): CalibrationState | undefined {
   const state = text === undefined ? undefined : (parsedJson(text) as CalibrationState | undefined)
   return state?.v === 1 ? state : undefined

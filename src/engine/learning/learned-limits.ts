@@ -6,14 +6,14 @@ import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { MOST_OF_WINDOW } from '../../meter/index.ts'
 
-/** Where something was learned, and by whom: two customers of one provider may have different windows. */
+/** A model at an endpoint, for one tenant: two customers of a provider may have different windows. */
 export interface LearnedPlace {
   readonly tenant: string
   readonly endpoint: string
   readonly model: string
 }
 
-/** How it was learned: a refusal named the number, or counts stood still while requests grew. */
+/** `refusal`: an error named the limit. `silent-truncation`: counts did not grow with the requests. */
 export type LearnedFrom = 'refusal' | 'silent-truncation'
 
 interface Lesson extends Omit<LearnedPlace, 'tenant'>, LearnedLimit {
@@ -22,45 +22,41 @@ interface Lesson extends Omit<LearnedPlace, 'tenant'>, LearnedLimit {
 }
 
 export interface LearnedEntry extends LearnedPlace, Lesson {
-  /** It is forgotten then, and the next large request finds out again. */
+  /** When it expires. The next large request learns it again. */
   readonly until: number
 }
 
-/** What was taken without complaint. */
 interface AcceptedPrompt {
-  /** As the provider counted them. */
   readonly tokens?: number
   readonly bytes?: number
 }
 
 /**
- * What endpoints taught about their models. A lesson is never below what the same endpoint has accepted, nor below any real server's
- * window; it lowers what is aimed at and is no reason to refuse a request.
+ * Limits learned from endpoints. A learned limit is never below a prompt that the same endpoint accepted, nor below any real server's window. It
+ * lowers the target of compaction and is no reason to refuse a request.
  */
 export interface LearnedLimits {
   of(place: LearnedPlace): Promise<LearnedLimit | undefined>
-  /** False when it contradicts what this endpoint has accepted, or is no window at all. */
+  /** False when the endpoint has accepted more, or the number is too small for a window. */
   learn(place: LearnedPlace, limit: LearnedLimit, from: LearnedFrom): Promise<boolean>
-  /** A larger prompt than the lesson says ends the lesson. */
+  /** Forgets the limit when the accepted prompt is larger. */
   accepted(place: LearnedPlace, prompt: AcceptedPrompt): Promise<void>
-  /** Everything that holds now, of one tenant or of all. */
   list(filter?: Partial<LearnedPlace>): Promise<readonly LearnedEntry[]>
-  /** How many were forgotten. */
   forget(filter?: Partial<LearnedPlace>): Promise<number>
 }
 
-/** A lesson is forgotten after this long: servers are restarted with larger windows. */
+/** A limit expires after this time: servers are restarted with larger windows. */
 const TTL_MS = 24 * 3_600_000
-/** The same for one that was only inferred. */
+/** The same for a limit that was only inferred. */
 const INFERRED_TTL_MS = 6 * 3_600_000
-/** How long a look into the store holds; another process may have learned or forgotten meanwhile. */
+/** How long a read of the store is cached; other processes may learn or forget meanwhile. */
 const FRESH_MS = 30_000
-/** Smaller numbers are no window of any server, and no limit of bytes. */
+/** Smaller numbers are neither a window nor a body limit of any server. */
 const LEAST_WINDOW = 1_024
 const LEAST_BYTES = 16_384
 
 const MOST_TENANTS = 10_000
-/** Lessons of one tenant; the oldest goes first. */
+/** Limits of one tenant; the oldest is removed first. */
 const MOST_LESSONS = 200
 const TENANTS_KEY = 'learned-limits-tenants'
 const KEY = 'learned-limits'
@@ -151,48 +147,47 @@ const keyOf = ({ tenant, endpoint, model }: LearnedPlace): string => jointKey(te
 const matches = (lesson: Lesson, { endpoint, model }: Partial<LearnedPlace>): boolean =>
   (endpoint === undefined || lesson.endpoint === endpoint) && (model === undefined || lesson.model === model)
 
-/** What cannot be read was never learned. */
+/** Unreadable text counts as no limits. */
 function readLessons(text = ''): readonly Lesson[] {
   const lessons = parsedJson(text)
   return Array.isArray(lessons) ? (lessons as Lesson[]) : []
 }
 
-/** What a provider said when it refused a request for its size. */
+/** A provider's refusal because of a request's size. */
 export interface SizeRefusal {
   readonly kind: 'overflow' | 'body-size'
-  /** What fits, where the refusal names it: tokens of the window, or bytes. */
+  /** The limit, if the refusal names it: tokens of the window, or bytes. */
   readonly limit?: number
-  /** Prompt tokens as the provider counted them. */
   readonly input?: number
 }
 
-/** What we had thought of the request that was refused. */
+/** Our own measures of the refused request. */
 interface RefusedRequest {
   /** Upper bound of its tokens. */
   readonly tokens: number
   readonly outputReserve: number
   readonly bytes: number
-  /** Everything that the provider counts stands in it. @default true */
+  /** The request contains everything that the provider counts. @default true */
   readonly isWhole?: boolean
 }
 
 interface RefusalLesson {
-  /** What the refusal itself says about this endpoint, for everybody; absent where it may be about something else. */
+  /** The limit of the endpoint for all conversations; absent when the refusal may have another reason. */
   readonly learned?: LearnedLimit
-  /** What this one conversation is kept within from now on; absent where a smaller history would not help. */
+  /** The limit for this conversation from now on; absent when a smaller history would not help. */
   readonly retry?: LearnedLimit
 }
 
-/** A refusal without numbers only says "less than this"; this share of it is tried next. */
+/** A refusal without numbers: this share of the size is tried next. */
 const GUESS = 0.75
-/** Bytes are mostly pictures and long results: a smaller step would often fail again. */
+/** The same for bytes, which are mostly pictures and long results: a smaller step would often fail again. */
 const GUESS_BYTES = 0.5
-/** Windows outside are typing errors, or made-up numbers. */
+/** Numbers outside this range are not windows. */
 const PLAUSIBLE = [1_024, 100_000_000] as const
 
 /**
- * A window is learned only from the number that the refusal names, and only where our own count was above it too: else the refusal is about
- * something that we cannot see, or about how we count. The conversation at hand is made smaller in any case that can help.
+ * A window is learned only from a number in the refusal, and only when our own count was above it too: otherwise the refusal is about content that we
+ * cannot see, or our count is wrong. The conversation is made smaller whenever that can help.
  */
 export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
   const { tokens, outputReserve, bytes, isWhole = true } = sent
@@ -208,7 +203,7 @@ export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedReque
   }
 }
 
-/** A count of ours that was too low makes the limit smaller by the same factor; what we cannot see takes its own tokens from it. */
+/** If our count was too low, the limit is lowered by the same factor; tokens of content that we cannot see are subtracted. */
 function retryWindow(limit: number | undefined, input: number | undefined, sent: RefusedRequest): number | undefined {
   const { tokens, outputReserve, isWhole = true } = sent
   if (limit === undefined) return windowFor(tokens * GUESS, outputReserve)
@@ -219,13 +214,13 @@ function retryWindow(limit: number | undefined, input: number | undefined, sent:
   return window < PLAUSIBLE[0] ? undefined : Math.floor(window)
 }
 
-/** The window in which so many prompt tokens fit beside the output reserve. */
+/** The window that fits this many prompt tokens and the output reserve. */
 function windowFor(promptTokens: number, outputReserve: number): number {
   const shared = promptTokens / (1 - MOST_OF_WINDOW)
   return Math.floor(outputReserve >= shared ? shared : promptTokens + outputReserve)
 }
 
-/** The target for one conversation that was refused: that holds over a window that was set, and over what others were taught. */
+/** The target for a conversation after a refusal; stronger than a window that is set, and than learned limits. */
 export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
   const { learned, heldWithin } = target
   return {

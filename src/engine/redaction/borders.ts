@@ -7,11 +7,10 @@ import type { EngineDeps } from '../deps.ts'
 import type { Redactor } from './redactor.ts'
 
 /*
- * The borders at which text leaves the request: the archive, the artifacts and the summarizer. Requests themselves pass as they
- * are; what the client wants to send is the client's to decide.
+ * Redaction where text leaves a request: archive, artifacts, summarizer. The request itself is sent unchanged; its content is the client's decision.
  */
 
-/** Text is redacted; bytes that are no text have no labels to keep and stay as they are. */
+/** Redacts text; binary content stays unchanged. */
 function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
   if (!isUtf8(bytes)) return bytes
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
@@ -19,7 +18,7 @@ function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
   return clean === text ? bytes : Buffer.from(clean)
 }
 
-/** Names and ids are a client's words too. Hashes and what a record is found by stay. */
+/** The redacted fields of log entries: names and ids are the client's text too. Hashes and keys stay. */
 const WORDS: { readonly [T in LogRecord['type']]?: readonly string[] } = {
   'item-seen': ['callId', 'toolName', 'kind', 'role', 'text', 'fragment'],
   edit: ['text', 'reason'],
@@ -29,7 +28,6 @@ const WORDS: { readonly [T in LogRecord['type']]?: readonly string[] } = {
   'request-sent': ['model'],
 }
 
-/** A record with these of its fields redacted, where it has them. */
 function redactFields<T extends object>(redact: Redactor, record: T, names: readonly string[] = []): T {
   const words = Object.entries(record).filter(([name, value]) => names.includes(name) && typeof value === 'string')
   return { ...record, ...Object.fromEntries(words.map(([name, value]) => [name, redact(value as string)])) }
@@ -43,7 +41,6 @@ const redactEpoch = (redact: Redactor, epoch: Epoch): Epoch => ({
   edits: epoch.edits.map((edit) => redactFields(redact, edit, ['text'])),
 })
 
-/** Everything that is written; what was written is what is read, also in the process that wrote it. */
 export function redactingStore<S extends SessionStore>(store: S, redact: Redactor): S {
   return {
     ...store,
@@ -66,7 +63,6 @@ const redactingArtifacts = (artifacts: ArtifactStore, redact: Redactor): Artifac
     artifacts.put(tenant, redactBytes(redact, bytes), meta && redactFields(redact, meta, ['tool', 'callId'])),
 })
 
-/** A second provider sees no secrets, and none that it makes up comes back. */
 export function redactingSummarizer(summarizer: Summarizer, redact: Redactor): Summarizer {
   return {
     ...summarizer,
@@ -81,7 +77,6 @@ export function redactingSummarizer(summarizer: Summarizer, redact: Redactor): S
   }
 }
 
-/** The engine's parts with every border guarded. */
 export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
   const { summarizer } = deps
   return {
@@ -89,7 +84,7 @@ export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
     redact,
     sessions: redactingStore(deps.sessions, redact),
     artifacts: redactingArtifacts(deps.artifacts, redact),
-    // The address of what will be stored, not of what came.
+    // The address of the redacted bytes, which are what is stored.
     addressOf: (tenant, bytes) => deps.addressOf(tenant, redactBytes(redact, bytes)),
     summarizer: summarizer && redactingSummarizer(summarizer, redact),
   }

@@ -1,13 +1,12 @@
-/** A token that says by its form what it is. */
 export interface TokenFormat {
   readonly name: string
-  /** Without one of these in the text the pattern is not tried. */
+  /** The pattern is tried only if the text contains one of these. */
   readonly hints: readonly string[]
-  /** Global; bounded repetitions only, so that no text can make it slow. */
+  /** Global; with bounded repetitions only, so that no text makes it slow. */
   readonly pattern: RegExp
 }
 
-/** The pattern stands alone: not inside a longer word. The letter of an escape, as in `\\n`, is no part of a word. */
+/** Not inside a longer word. The letter of an escape such as `\\n` is not part of a word. */
 const ALONE = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf0])|(?<=\\u[0-9a-fA-F]{4}))`
 const alone = (source: string): RegExp => new RegExp(`${ALONE}(?:${source})(?![A-Za-z0-9])`, 'g')
 
@@ -21,7 +20,7 @@ const W = '[A-Za-z0-9]'
 const WD = '[A-Za-z0-9_-]'
 const HEX = '[0-9a-f]'
 
-/** Vendors' published forms. A vendor whose tokens look like any other text is found by its label or by value. */
+/** Published token forms of vendors. Tokens without a distinct form are found by label or by value. */
 export const TOKEN_FORMATS: readonly TokenFormat[] = [
   format('aws-access-key', ['AKIA', 'ASIA', 'ABIA', 'ACCA'], 'A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}'),
   format('github-token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], `gh[pousr]_${W}{36,255}`),
@@ -97,26 +96,26 @@ export const TOKEN_FORMATS: readonly TokenFormat[] = [
   {
     name: 'jwt',
     hints: ['eyJ'],
-    // Not after a dash: a long run of `eyJ-` would otherwise be read anew from each of them.
+    // Not after a dash: a long run of `eyJ-` would be scanned again from each of them.
     pattern: /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,1000}/g,
   },
 ]
 
-/** Secrets that only their surroundings give away. The first group is the label, which stays; the second is the secret. */
+/** Secrets that are recognised by the text around them. The first group is the label, which stays; the second is the secret. */
 export interface LabelledSecret {
   readonly name: string
   readonly pattern: RegExp
 }
 
-/** Not a place that was redacted already. */
+/** Not redacted already. */
 const NEW = '(?!\\[redacted:)'
 const SEPARATOR = `\\\\?["']?\\s{0,3}(?::=|=>|:|=)\\s{0,3}\\\\?["']?`
 
-/** What stands in a password's place in code, schemas and forms. */
+/** Words that follow `password:` in code, schemas and forms and are not passwords. */
 const NO_PASSWORD =
   'string|str|text|varchar|bytes|number|boolean|bool|null|nil|none|undefined|true|false|any|unknown|object|required|optional|password|passwd|passphrase|secret|secretstr|field|input|hidden|self|this|props|state|form|data|user|config|settings|options|params|process|env|os|ref|value|function|async|await|new'
 
-/** The beginning of a command, and a character of its arguments: where it is named anew, that one is the beginning. */
+/** The start of a command and one character of its arguments, which must not start another command. */
 const command = (names: string): string => {
   const start = `(?<!\\w)(?:${names})\\s`
   return `${start}(?:(?!${start})[^\\n])`
@@ -150,7 +149,7 @@ export const LABELLED_SECRETS: readonly LabelledSecret[] = [
     ),
   },
   {
-    // Letters and digits both, so that `token: string` and `maxTokens = 4096` stay code.
+    // Requires letters and digits, so that `token: string` and `maxTokens = 4096` stay.
     name: 'secret',
     pattern: new RegExp(
       `((?:pass(?:word|wd|phrase)|secret|token|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|account[-_]?key|credentials?)${SEPARATOR})${NEW}(?=[^\\s"'\\\\]{0,60}\\d)(?=[^\\s"'\\\\]{0,60}[A-Za-z])([^\\s"'\\\\,;&<>{}()[\\]]{8,300})(?![([.])`,
@@ -158,7 +157,7 @@ export const LABELLED_SECRETS: readonly LabelledSecret[] = [
     ),
   },
   {
-    // As shells, forms and files write it: no room around the sign, or quotes. Words that stand for a value are none.
+    // As in shells, forms and files: no space around the sign, or quotes. Words such as `string` are not passwords.
     name: 'password',
     pattern: new RegExp(
       `((?:pass(?:word|wd|phrase)|pwd)\\\\?["']?(?:=|\\s{0,3}(?::=|=>|:|=)\\s{0,3}\\\\?["']))${NEW}(?!(?:${NO_PASSWORD})(?![\\w-]))([^\\s"'\\\\,;&<>{}()[\\]$]{4,300})(?![([.\\w])`,
@@ -236,6 +235,6 @@ export const LABELLED_SECRETS: readonly LabelledSecret[] = [
   },
 ]
 
-/** Header, body and, if it is there, the end; line breaks as they are or as JSON writes them. A cut-off key counts too. */
+/** Header, body and optional end; line breaks may be escaped as in JSON. A truncated key is redacted too. */
 export const PRIVATE_KEY =
   /(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)((?:[A-Za-z0-9+/=\s:,.]|\\{1,8}[nrt]|-(?!----)){1,20000})((?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)/g

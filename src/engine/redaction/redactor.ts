@@ -5,13 +5,13 @@ import { LABELLED_SECRETS, PRIVATE_KEY, TOKEN_FORMATS, type TokenFormat } from '
 export interface RedactionOptions {
   /** Values of these variables are redacted wherever they occur. `false`: none. @default process.env */
   readonly environment?: Readonly<Record<string, string | undefined>> | false
-  /** Further secrets by value, with the name to show in their place. */
+  /** More secrets by value; the key is the name to show instead. */
   readonly values?: Readonly<Record<string, string>>
-  /** Further forms of your own; a pattern's whole match is the secret. */
+  /** Your own patterns; the whole match is the secret. */
   readonly patterns?: readonly { readonly name: string; readonly pattern: RegExp }[]
 }
 
-/** Takes secrets out of a text and leaves their labels. Twice is the same as once. */
+/** Replaces secrets in a text and keeps their labels. Applying it twice changes nothing more. */
 export type Redactor = (text: string) => string
 
 const mark = (name: string): string => `[redacted:${name}]`
@@ -44,7 +44,7 @@ export function createRedactor(options: RedactionOptions = {}): Redactor {
   return (text) => redact(redactJsonStrings(text, redact))
 }
 
-/** One pass for all values, the longest first: one secret may be the beginning of another. */
+/** One pass for all values, the longest first, since one secret may be the start of another. */
 function valueRedactor(known: readonly KnownValue[]): Redactor {
   const names = new Map<string, string>()
   for (const { name, value } of known) for (const form of formsOf(value)) if (!names.has(form)) names.set(form, name)
@@ -54,12 +54,12 @@ function valueRedactor(known: readonly KnownValue[]): Redactor {
   return (text) => text.replace(pattern, (found) => mark(names.get(found)!))
 }
 
-/** JSON in a string in JSON: a tool's arguments that hold a request that holds a file. Deeper than this it is not read. */
+/** Depth of JSON inside JSON strings, such as tool arguments that contain a request. Deeper strings are not parsed. */
 const MOST_NESTED = 5
 
 /**
- * Redacts the strings of JSON as what they mean: behind a `\n` that stands as two characters a token looks like the end of a longer word,
- * and an escaped letter hides it altogether. Works on any text; what is no JSON string is left for `redact` itself.
+ * Redacts the decoded strings of JSON: after an escaped `\n` a token looks like the end of a longer word, and an escaped letter hides it. Works on
+ * any text; the rest is left to `redact`.
  */
 function redactJsonStrings(text: string, redact: Redactor, depth = 0): string {
   if (depth >= MOST_NESTED || !text.includes('\\')) return text
@@ -82,21 +82,21 @@ function redactLiteral(literal: string, redact: Redactor, depth: number): string
   return clean === value ? undefined : JSON.stringify(clean)
 }
 
-/** A secret known by its value, and the name it is shown under. */
+/** A secret by value, and the name to show instead. */
 interface KnownValue {
   readonly name: string
   readonly value: string
 }
 
 const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASS|PASSWD|PWD|CREDENTIAL|AUTH|DSN|PRIVATE|SIGNATURE|_URL|_URI|CONNECTION)/i
-/** Names that match and hold no secret. */
+/** Names that match but are not secrets. */
 const HARMLESS_NAME =
   /^(?:PWD|OLDPWD|SSH_AUTH_SOCK|XAUTHORITY|GPG_AGENT_INFO|DBUS_SESSION_BUS_ADDRESS)$|_(?:PATH|FILE|DIR)$/
 /** Shorter values occur by chance. */
 const LEAST_LENGTH = 8
 const URL_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^\s:@/]*:([^\s@/]+)@/i
 
-/** Values of environment variables whose names speak of secrets. Of a URL only its password is one. */
+/** Values of environment variables with secret-like names. Of a URL only the password is a secret. */
 function secretsIn(environment: Readonly<Record<string, string | undefined>>): KnownValue[] {
   const found: KnownValue[] = []
   for (const [name, value] of Object.entries(environment)) {
@@ -110,7 +110,7 @@ function secretsIn(environment: Readonly<Record<string, string | undefined>>): K
 
 const isSecret = (value: string): boolean => value.length >= LEAST_LENGTH && !/^(?:true|false|\d+|[a-z]+)$/i.test(value)
 
-/** The forms in which a value turns up: as it is, in JSON, in a URL, in base64. */
+/** The forms in which a value may occur: plain, in JSON, in a URL, in base64. */
 function formsOf(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1)
   const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '')

@@ -1,4 +1,4 @@
-/** Work that goes on after the call that started it. Nothing of it ever rejects, and `close` leaves none behind. */
+/** Work that outlives the call that started it. Failures are swallowed; `close` waits for all of it. */
 export interface BackgroundWork {
   run(work: (signal: AbortSignal) => Promise<void>): RunningWork
   /** Ends all work and resolves when it has ended. */
@@ -7,7 +7,7 @@ export interface BackgroundWork {
 
 export interface RunningWork {
   abort(): void
-  /** Resolves when it is over, however it went. */
+  /** Resolves when the work has ended, also when it failed. */
   readonly over: Promise<void>
 }
 

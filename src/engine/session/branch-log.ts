@@ -19,21 +19,20 @@ export interface Issuer {
   readonly endpoint?: string | undefined
 }
 
-/** How a request was sent, as far as we know. */
 export interface HandedOut extends Issuer {
-  /** The epoch that stood. */
+  /** The epoch that the request was sent under. */
   readonly epoch: string | undefined
-  /** What fitted then. */
+  /** The limit at that time. */
   readonly limitTokens: number | undefined
-  /** It was made a closing turn. */
+  /** The request had no tools and asked for a final answer. */
   readonly isClosing: boolean
   readonly isAnswered: boolean
 }
 
 const MOST_VIEWS = 1_000
-/** A session that goes on for longer has left its first thoughts behind. */
+/** Encrypted items of a longer session have been compacted away. */
 const MOST_SEALS = 10_000
-/** Characters of first-send edits that are kept for the time when the store cannot be asked for them. */
+/** Characters of first-send edits that are kept in memory in case the store is unreachable. */
 const MOST_EDIT_CHARACTERS = 1024 * 1024
 
 /** What a person asks of a reduction: the next request declares an epoch, needed or not. */
@@ -52,22 +51,22 @@ interface LogOwner {
 
 /** What a session's log says, as one agent of it reads it, and what was decided since. Empty at first; `log.ts` fills it. */
 class Log {
-  /** Version of the log that this reflects. */
+  /** The version of the log up to which entries were read. */
   version = 0
-  /** Every call of the session, of all its agents. */
+  /** The calls of all agents of the session. */
   readonly calls = createLedger({ keep: 0 })
-  /** Chain hashes of every item, as it was first seen. */
+  /** Chain hashes of all items that were sent. */
   readonly sent = new Set<string>()
   /**
-   * Items that the archive holds: identities, and `formKey` of each form. An item that comes back as a block instead of a string, with a cache
-   * mark or with white space around it is the same item to the engine, and other bytes to a reader who wants them back.
+   * Identities of archived items, and the `formKey` of each of their forms: the same item may come back as a block instead of a string, with a cache
+   * mark or with other white space, and a reader wants those bytes back too.
    */
   readonly archived = new Set<string>()
-  /** Ids of epochs, keys of first-send edits and the artifacts that these name. */
+  /** Ids of epochs, keys of first-send edits and the artifacts that those edits name. */
   readonly epochs = new Set<string>()
   readonly editKeys = new Set<string>()
   readonly editHandles = new Set<Handle>()
-  /** The newest first-send edits, for the time when the store cannot be asked. */
+  /** The newest first-send edits, in case the store is unreachable. */
   readonly edits = new BoundedMap<string, FirstSendEdit>(MOST_EDIT_CHARACTERS)
   readonly pins = new Set<string>()
   /** The epoch that requests stand under, as far as it is known. */
@@ -77,33 +76,33 @@ class Log {
   refusal: string | undefined
   /** Epochs that were taken back; the next one gets another id. */
   readonly undone = new Set<string>()
-  /** Epochs and undos of this agent so far: what is remembered of a standing is remembered with this number. */
+  /** Number of epochs and undos of this agent. A remembered standing is valid while this number is unchanged. */
   decisions = 0
-  /** A result found no room in the window; where a policy says so, no further tool is run. */
+  /** A tool result did not fit the window; some policies run no further tool after that. */
   toolBudgetExceeded = false
-  /** The largest limit under which that happened. */
+  /** The largest limit under which a result did not fit. */
   toolBudgetLimit = 0
-  /** Views that `toolResult` gave out, by hash → the artifacts that they were made from. */
+  /** Hashes of the views that `toolResult` returned → the artifacts that the views show. */
   readonly views = new BoundedMap<string, readonly Handle[]>(MOST_VIEWS)
-  /** Turns that this agent has opened, by the highest number in their ids. */
+  /** The highest turn number in the log of this agent. */
   turns = 0
   lastCall: { readonly model: string; readonly limit?: Limit } | undefined
-  /** The last answer was served from the prompt cache in part. */
+  /** The provider read a part of the last prompt from its cache. */
   cacheIsWarm = false
   measured: Measured | undefined
-  /** A request of this session could only be decided by the exact vocabulary; since then all of them are counted with it. */
+  /** True once a request was so close to the limit that only an exact count could decide it. All later requests are counted exactly. */
   isExact = false
-  /** Requests of this agent that were handed out and not refused, by the chain hash that they ended with. */
+  /** Requests of this agent that were sent and not refused, by their last chain hash. */
   readonly handedOut = new Map<string, HandedOut>()
-  /** Every provider that was ever asked: one or two, however long the session. */
+  /** The models and endpoints that this agent used: one or two, however long the session. */
   readonly issuers: Issuer[] = []
-  /** What the last answer counted, to tell a server that cuts prompts from one that counts in its own way. */
+  /** The provider's last prompt count, to detect servers that cut prompts. */
   counted: CountedPrompt | undefined
-  /** Tokens of what answers of this session sealed, by seal. */
+  /** Tokens of encrypted items, by seal. */
   readonly sealedTokens = new BoundedMap<string, number>(MOST_SEALS)
-  /** Learned from this agent's own calls, so that every process that reads the log counts alike. */
+  /** Learned from this agent's calls only, so that every process that reads the log counts alike. */
   calibration: Calibration | undefined
-  /** What the calibration began with, until the next write takes it along. */
+  /** The calibration's first state, until the next append writes it to the log. */
   seed: CalibrationSeed | undefined
   readonly #owner: LogOwner
   readonly #deps: Pick<EngineDeps, 'hash' | 'redact'>
@@ -113,7 +112,7 @@ class Log {
     this.#deps = deps
   }
 
-  /** Begins to learn from here on, unless the log has said from where. */
+  /** Sets the calibration's first state, unless the log has one. */
   begin(seed: CalibrationSeed): void {
     if (this.calibration !== undefined) return
     this.seed = seed
@@ -141,7 +140,7 @@ class Log {
     this.version = version
     const { tenant, session, agent } = this.#owner
     if (record.type === 'audit') {
-      // A view that comes back in a request is known for one in every process that reads the log.
+      // A shortened result that comes back in a request is recognised in every process that reads the log.
       if (record.view !== undefined && record.handle !== undefined) this.views.set(record.view, [record.handle])
     } else if (record.type === 'edit') {
       this.editKeys.add(record.key)
@@ -181,7 +180,7 @@ class Log {
     }
   }
 
-  /** An answer says more than what was handed out, before it or after. */
+  /** An answered request stays: its usage entry says more than the entry about sending it. */
   #takeSent({ chain, model, endpoint, epoch, limit, closing, refused }: RequestSent): void {
     if (this.handedOut.get(chain)?.isAnswered === true) return
     const sent = { model, endpoint, epoch, limitTokens: limit, isClosing: closing === true, isAnswered: false }
@@ -195,7 +194,7 @@ class Log {
     if (!this.issuers.some((issuer) => issuer.model === model && issuer.endpoint === endpoint)) this.issuers.push(sent)
   }
 
-  /** The first one in the log counts, of any process; ours may have been waiting when another process was faster. */
+  /** The first seed in the log wins. Ours may still be unwritten when another process writes one. */
   #takeSeed(record: CalibrationSeed): void {
     if (this.calibration !== undefined && this.seed === undefined) return
     this.calibration = calibrationFrom(record)
@@ -214,9 +213,9 @@ class Log {
       if (measured.exact === true) this.isExact = true
     }
     if (isKnownUsage(usage)) this.counted = cutEvidence(this.counted, { usage, estimated, epoch }).seen
-    // What was measured before has less in common with the next request than our own count of it.
+    // An older measurement has less in common with the next request than our own count.
     if (record.cut === true || record.compacted === true) this.measured = undefined
-    // Some servers report zeros for what they did not count; as a measurement that would be an empty window.
+    // Some servers report zeros for what they did not count; a measurement of zero would mean an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     this.cacheIsWarm = usage.cacheRead > 0
     const { input: prompt, output, reasoning } = usage
@@ -224,7 +223,7 @@ class Log {
   }
 }
 
-/** For everything but its own methods the log is read-only. */
+/** Read-only outside this class. */
 export type BranchLog = {
   readonly [K in keyof Log]: Log[K] extends Set<infer V>
     ? ReadonlySet<V>
@@ -238,7 +237,7 @@ export const branchLog = (owner: LogOwner, deps: Pick<EngineDeps, 'hash' | 'reda
 const calibrationFrom = ({ state }: CalibrationSeed): Calibration =>
   createCalibration({ state: state as CalibrationState })
 
-/** An item in one of its forms, by its bytes as the archive holds them. */
+/** The key of an item with exactly these bytes, after redaction. */
 export const formKey = (
   { hash, redact }: Pick<EngineDeps, 'hash' | 'redact'>,
   identity: string,

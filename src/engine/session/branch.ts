@@ -16,11 +16,8 @@ import type { Handle } from '../../core/handles.ts'
 import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
 
 /**
- * What a session remembers in memory about one agent's line of work. Everything here can be rebuilt from the log or the
- * next request; losing it costs a look-up, never a byte.
- *
- * It is a set of records. Each is a class of this file, and only its own methods assign its fields: all other code gets them read-only, and the
- * compiler holds that.
+ * What a process remembers about one agent of a session. All of it can be rebuilt from the log or the next request.
+ * Each field with state is a class of this file; only its own methods assign its fields, and the compiler checks that.
  */
 export interface Branch extends BranchOwner {
   /** What the session's log says. */
@@ -29,14 +26,13 @@ export interface Branch extends BranchOwner {
   readonly requests: Readonly<LastRequest>
   /** Prepared requests without an answer yet. */
   readonly turns: Readonly<OpenTurns>
-  /** Artifacts that the store knows as this session's because this process told it, and how many it has written. */
+  /** Artifacts that this process has marked as used by the session, and how many it has written. */
   readonly referenced: Set<Handle>
   artifactWrites: number
-  /** Tokens that results took since the last request, and in the session as far as this process knows; assigned when results were shown or a request has them. */
+  /** Tokens of results in this turn and in the session, as far as this process knows. */
   toolUse: BudgetSnapshot
-  /** Items of a request, once the archive holds all of them; `log.ts` assigns it. */
+  /** The last request's items, once all of them are archived; `log.ts` assigns it. */
   archivedItems: readonly Item[]
-  /** What could not be written while the store was away. */
   readonly outbox: Readonly<Outbox>
   /** A summary that is written while requests go on. */
   readonly background: Readonly<BackgroundSummary>
@@ -67,16 +63,15 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
   }
 }
 
-/** Whether a history was sent before: a resend or rewind, not something new. */
+/** Whether a history was sent before, so that the request is a resend or a rewind. */
 export const wasSent = ({ log, requests }: Pick<Branch, 'log' | 'requests'>, chain: string): boolean =>
   log.sent.has(chain) || requests.has(chain)
 
-/** The model of the last request, of this process or another. */
 export const modelOf = ({ log, requests }: Branch): string | undefined => requests.last?.model ?? log.lastCall?.model
 
 export const limitOf = ({ log, requests }: Branch): Limit | undefined => requests.last?.limit ?? log.lastCall?.limit
 
-/** Who a call of this branch is booked on. */
+/** The accounts that a call of this branch is charged to. */
 export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
   tenant,
   session,
@@ -84,7 +79,7 @@ export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spe
   key: key ?? tenant,
 })
 
-/** Calls until so many tokens are used, from the growth of the load, not from the sum of prompts: that sum grows even when nothing is added. */
+/** Calls until so many more tokens are used, by the growth of the load. The sum of prompts would grow even when nothing is added. */
 export function turnsUntil(tokens: number, growth: readonly number[]): number | undefined {
   if (growth.length < 2) return undefined
   const mean = growth.reduce((sum, one) => sum + one, 0) / growth.length
@@ -96,54 +91,52 @@ export interface ChainedItems {
   readonly links: readonly Link[]
 }
 
-/** A request as it was prepared. */
 interface Sent extends ChainedItems {
   readonly model: string
   readonly load: Load
   readonly limit: Limit
-  /** What it asked for beside its history: its output cap among others. */
+  /** The request's settings: its output cap among others. */
   readonly asked: Pick<Conversation, 'format' | 'settings'>
-  /** Readers that it declared. */
+  /** The reader tools that the request declared. */
   readonly readers: Readers
 }
 
-/** The edits that already stand for a request: its epoch, if one applies, and the first-send edits of its items. */
+/** The edits that already apply to a request: its epoch, if there is one, and the first-send edits of its items. */
 export interface Standing {
   readonly epoch: Epoch | undefined
-  /** Every epoch that covers a part of the transcript, that one included. */
+  /** All epochs that cover a prefix of the transcript, `epoch` included. */
   readonly epochs: readonly FoundEpoch[]
   /** Item index → the edit made when it was first sent. */
   readonly firstSend: ReadonlyMap<number, FirstSendEdit>
 }
 
-/** A request, and what stood for it: the next one asks only about what it adds. */
+/** A request and the edits that applied to it: the next request looks up only what it adds. */
 interface Trail extends ChainedItems, Standing {
-  /** Decisions that the log held then; with another one what stood has to be asked again. */
+  /** The log's number of decisions at that time; when it has changed, the edits are looked up again. */
   readonly decisions: number
 }
 
-/** Calls that the growth is taken from. */
+/** Number of calls whose growth is averaged. */
 const MOST_GROWTH = 10
 
-/** The last request that this process prepared. */
 class LastRequest {
   last: Sent | undefined
-  /** What stood for it; undefined where the store has to be asked again. */
+  /** Its standing edits; undefined when they must be looked up in the store again. */
   trail: Trail | undefined
-  /** Growth of the load over the last calls, epochs left out. */
+  /** Growth of the load per call, without calls that declared an epoch. */
   growth: readonly number[] = []
-  /** It came in at or above high water. */
+  /** The last request came in at or above high water. */
   isHigh = false
   readonly #sent = new Set<string>()
 
-  /** Whether a history was prepared here, by its chain hash. */
+  /** Whether this process prepared a request with this chain hash. */
   has(chain: string): boolean {
     return this.#sent.has(chain)
   }
 
   /**
-   * A request is ready to leave. `known`: links that the one before had as well; `decisions`: undefined where the next request has to ask the store
-   * for everything; `isReduced`: it declared an epoch, and its load says nothing about growth.
+   * Remembers a prepared request. `known`: links that the previous request had too; `decisions`: undefined when the next request must look up all
+   * edits; `isReduced`: the request declared an epoch, so its load says nothing about growth.
    */
   prepared(request: Sent, known: number, standing: Standing, decisions: number | undefined, isReduced: boolean): void {
     const { items, links, model, load } = request
@@ -154,24 +147,24 @@ class LastRequest {
     this.trail = decisions === undefined ? undefined : { items, links, ...standing, decisions }
   }
 
-  /** Notes whether a request came in at or above high water; true when the one before did not. */
+  /** Whether a request rose to high water: at or above it now, below it at the last request. */
   rose(isHigh: boolean): boolean {
     const wasHigh = this.isHigh
     this.isHigh = isHigh
     return isHigh && !wasHigh
   }
 
-  /** What memory said in the store's place has to be asked again. */
+  /** Called while the store is unreachable: the next request looks its edits up again. */
   forgetTrail(): void {
     this.trail = undefined
   }
 }
 
-/** Records that wait for the answer to be written with. */
+/** Log entries about a request that are written together with its answer. */
 export interface Unwritten {
-  /** Worked out when the answer is there. */
+  /** Built when the answer has arrived. */
   records(): Promise<readonly LogRecord[]>
-  /** They are in the log. */
+  /** Called once they are in the log. */
   written(): void
 }
 
@@ -182,29 +175,27 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly limit: Limit
   readonly thresholds: Thresholds
   readonly measured: MeasuredRequest
-  /** Its tokens as the meter saw them, a design's formula left aside. */
+  /** Its tokens by the meter, without the formula of a design. */
   readonly count: Count
-  /** Its provider refuses what is too long. */
+  /** The provider answers prompts that are too long with an error. */
   readonly refusesOverflow: boolean
-  /** The provider holds the history before it. */
+  /** The provider holds the earlier history (a chained request). */
   readonly isChained: boolean
   readonly key?: string
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
-  /** It was made a closing turn, because the context was used up. */
+  /** The request asks for a final answer, because the context is used up. */
   readonly isClosing: boolean
   readonly startedAt: number
-  /** What the log does not hold of this request yet; written together with its answer. */
+  /** Log entries about this request that are written together with its answer. */
   readonly unwritten?: Unwritten
 }
 
-/** Requests that wait for their answer. */
 class OpenTurns {
-  /** The highest number that was given out. */
   count = 0
   readonly #open = new Map<string, OpenTurn>()
 
-  /** Gives it an id that no turn of the log has. */
+  /** Opens a turn under an id that the log does not have yet. */
   open(turn: Omit<OpenTurn, 'id'>, inLog: number, isSent: boolean): string {
     this.count = Math.max(this.count, inLog) + 1
     const id = `turn-${this.count}`
@@ -212,7 +203,7 @@ class OpenTurns {
     return id
   }
 
-  /** Each can be closed once. */
+  /** Undefined for a turn that is not open. */
   close(id: string): OpenTurn | undefined {
     const turn = this.#open.get(id)
     this.#open.delete(id)
@@ -225,11 +216,11 @@ interface WaitingArtifact {
   readonly meta: ArtifactMeta
 }
 
-/** Beyond this the client's own transcript, sent again whole, is the only copy until the store is back. */
+/** Beyond this, only the client's transcript holds the bytes until the store is back. */
 const MOST_ARTIFACT_BYTES = 64 * 1024 * 1024
 const MOST_RECORDS = 10_000
 
-/** What could not be written while the store was away, in memory until it is back. */
+/** Log entries, epochs and artifacts that wait in memory until the store is back. */
 class Outbox {
   records: readonly LogRecord[] = []
   epochs: readonly Epoch[] = []
@@ -239,7 +230,7 @@ class Outbox {
     return this.records.length + this.epochs.length + this.artifacts.size === 0
   }
 
-  /** Items are left out: the next request shows them again, and they are archived then. */
+  /** Without items: the next request contains them again, and they are archived then. */
   addRecords(records: readonly LogRecord[]): void {
     const kept = records.filter(({ type }) => type === 'edit' || type === 'audit' || type === 'usage')
     this.records = [...this.records, ...kept].slice(0, MOST_RECORDS)
@@ -249,7 +240,7 @@ class Outbox {
     this.epochs = [...this.epochs, epoch]
   }
 
-  /** False when there is no room for it. */
+  /** False when the artifact does not fit. */
   addArtifact(handle: string, artifact: WaitingArtifact): boolean {
     const others = [...this.artifacts.values()].reduce((sum, { bytes }) => sum + bytes.length, 0)
     const fits = this.artifacts.has(handle) || others + artifact.bytes.length <= MOST_ARTIFACT_BYTES
@@ -257,7 +248,6 @@ class Outbox {
     return fits
   }
 
-  /** Takes everything out, to be written. */
   take(): Pick<Outbox, 'records' | 'epochs' | 'artifacts'> {
     const { records, epochs, artifacts } = this
     this.records = []

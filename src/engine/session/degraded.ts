@@ -6,15 +6,14 @@ import type { EngineDeps } from '../deps.ts'
 import type { Branch } from './branch.ts'
 import { appendTo } from './log.ts'
 
-/** The engine's parts with a store that may go away at any call. */
 export interface TolerantDeps {
   readonly deps: EngineDeps
   readonly isDown: () => boolean
-  /** A call of the session begins: the store is asked again, unless it was away a moment ago. */
+  /** Called when a call of the session begins: tries the store again, unless it failed within the last second. */
   begin(): void
 }
 
-/** Between two attempts to reach a store that was away: each may wait for a timeout. */
+/** Pause before an unreachable store is tried again: each attempt may wait for a timeout. */
 const QUIET_MS = 1_000
 
 /**
@@ -31,12 +30,12 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
   let failures = 0
   const goDown = (what: string, cause: unknown): void => {
     isDown = true
-    // One broken connection is no outage: the next call asks again and flushes the outbox, before another process is asked.
+    // A single failure may be one broken connection: the next call tries again at once and flushes the outbox.
     quietUntil = failures++ === 0 ? 0 : clock.now() + QUIET_MS
     const message = cause instanceof Error ? cause.message : String(cause)
     deps.emit({ type: 'degraded', what, cause: message, at: clock.now(), tenant, session, agent })
   }
-  /** The same function, with an answer from memory for the time when the store is away. */
+  /** Wraps a store function: while the store is unreachable, memory answers. */
   const or =
     <A extends unknown[], T>(store: object, real: (...given: A) => Promise<T>, fromMemory: (...given: A) => T) =>
     async (...given: A): Promise<T> => {
@@ -73,7 +72,7 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
         ...sessions,
         append: or(sessions, sessions.append, (_tenant, _session, records) => {
           outbox.addRecords(records)
-          // No version of the real log: the branch takes these in when they are written.
+          // Not a version of the log: the branch reads these entries once they are written.
           return -1
         }),
         version: or(sessions, sessions.version, () => branch.log.version),
@@ -93,13 +92,13 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
       },
       artifacts: {
         ...artifacts,
-        // A mark that is missing is made again from the log before anything is pruned.
+        // A missing reference is restored from the log before anything is pruned.
         reference: or(artifacts, artifacts.reference, () => undefined),
         prune: or(artifacts, artifacts.prune, () => []),
         put: or(artifacts, artifacts.put, (owner, bytes, meta = {}) => {
           const handle = deps.addressOf(owner, bytes)
           if (!outbox.addArtifact(handle, { bytes, meta }))
-            goDown('artifact store', `there is no room in memory for ${handle}`)
+            goDown('artifact store', `the outbox in memory has no room for ${handle}`)
           return { ...meta, handle, bytes: bytes.length, sha256: sha256Of(bytes), createdAt: clock.now() }
         }),
       },
@@ -122,7 +121,7 @@ function knownEdits({ log, outbox }: Branch, keys: readonly string[]): FirstSend
   return keys.flatMap((key) => pending.get(key) ?? log.edits.get(key) ?? [])
 }
 
-/** Writes what waits, once the store answers again. What fails goes back into the outbox. */
+/** Writes the outbox once the store answers again. Writes that fail go back into it. */
 export async function flushOutbox({ deps, isDown }: TolerantDeps, branch: Branch): Promise<void> {
   const { outbox } = branch
   if (isDown()) return

@@ -16,10 +16,10 @@ import { handlesOfRecord, putArtifact, reference } from '../store-admin/retentio
 import { formKey } from './branch-log.ts'
 import type { Branch } from './branch.ts'
 
-/** Takes in what the log holds beyond what the branch knows: all of it at first, then what other processes wrote. */
+/** Reads the log entries that the branch has not read yet: all of them at first, then what other processes wrote. */
 export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   const { tenant, session, log } = branch
-  // Nearly always there is nothing, and this is the cheapest way to know.
+  // Usually nothing is new, and asking for the version is the cheapest way to know.
   if ((await deps.sessions.version(tenant, session)) === log.version) return
   for await (const { version, record } of deps.sessions.read(tenant, session, log.version)) {
     log.absorb(record, version)
@@ -27,13 +27,12 @@ export async function catchUp(deps: EngineDeps, branch: Branch): Promise<void> {
   }
 }
 
-/** Records that a store takes in at once; more would hold up everybody else who writes. */
+/** Log entries in one write; a larger write would delay other writers. */
 const BATCH = 500
 
 /**
- * Appends, and keeps up without reading the same records again. What waited for a write to go with goes first. A first request may have a hundred
- * thousand items: what was decided and what it cost stays together and goes before them. Items that stand in the log without the decision about
- * them would pass for sent as they are, and a client sends them again.
+ * Appends log entries and absorbs them without reading them back. A first request may have a hundred thousand items, so decisions and usage are
+ * written before the items: an item in the log without the decision about it would look as if it had been sent unchanged.
  */
 export async function appendTo(
   deps: EngineDeps,
@@ -52,40 +51,39 @@ export async function appendTo(
   for (const batch of batches) {
     if (batch.length === 0) continue
     const version = await deps.sessions.append(tenant, session, batch, undefined, options)
-    // Another process wrote in between: take its records in first, in the order of the log.
+    // Another process wrote in between: read its entries first, in the order of the log.
     if (version !== log.version + batch.length) await catchUp(deps, branch)
     else for (const record of batch) log.absorb(record, log.version + 1)
   }
 }
 
 /**
- * Fixes in the log what the meter knows when a branch begins. From there on the branch learns from its own usage records
- * only, so that a restarted process, or another proxy, decides exactly as this one would.
+ * Prepares the calibration's first state for the log. From then on the branch learns from its own usage entries only, so that a restarted process, or
+ * another proxy, makes the same decisions.
  */
 export async function seedCalibration(deps: EngineDeps, { tenant, agent, log }: Branch): Promise<void> {
   if (deps.calibrations === undefined || log.calibration !== undefined) return
   const { v, models } = (await deps.calibrations.of(tenant)).state()
-  // Not worth a write of its own: it goes before the first record that builds on it.
+  // Written together with the first entry that builds on it.
   log.begin({ v: RECORD_VERSION, at: deps.clock.now(), agent, type: 'calibration', state: { v, models } })
 }
 
-/** Makes texts durable behind their handles, before any view mentions them. */
+/** Stores texts as artifacts before a view mentions their handles. */
 export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
   for (const { text, content = Buffer.from(text), mime, tool, callId, about } of texts)
     await putArtifact(deps, branch, content, { tool, callId, ...about, ...(mime !== undefined && { mime }) })
 }
 
 interface Decided {
-  /** What stood before this request. */
   readonly standing: Standing
   readonly edits: readonly NewEdit[]
 }
 
-/** What the log needs about one request: its items, what was decided about it, and what it builds on. */
+/** The log entries about one request: its items, the decisions about it, and the earlier edits that it uses. */
 export function journalOf(context: PrepareContext, decided: Decided): Journal {
   const { deps, branch, conversation } = context
-  // Epochs and first-send edits are found in any session of the tenant, and sessions are pruned one by one: what this session builds on is copied
-  // into its own log.
+  // Epochs and first-send edits may come from another session of the tenant, which can be pruned: this session copies those that it uses into its own
+  // log.
   const adopted = (): readonly (Epoch | FirstSendEdit)[] => {
     const { epoch, firstSend } = decided.standing
     const edits = new Map([...firstSend.values()].map((edit) => [edit.key, edit]))
@@ -110,7 +108,7 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
     }))
     return [...items.records, ...adopted(), ...decided.edits.map(({ record }) => record), ...audits]
   }
-  /** The next request need not look at these items again; what only the outbox has is tried again. */
+  /** The next request skips these items; items that only reached the outbox are tried again. */
   const noteArchived = (): void => {
     if (forms.every((form) => branch.log.archived.has(form))) branch.archivedItems = conversation.items
   }
@@ -128,7 +126,7 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
       await written
       if (sent.length > 0) await appendTo(deps, branch, sent)
     },
-    // What no log of this session holds must be durable before the request leaves.
+    // Edits that this session's log does not hold must be durable before the request leaves.
     later: () =>
       written !== undefined || decided.edits.length + adopted().length > 0
         ? undefined

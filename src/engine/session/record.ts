@@ -15,22 +15,22 @@ import type { PrepareContext } from '../prepare/context.ts'
 import type { HandedOut } from './branch-log.ts'
 
 export interface RecordRequest {
-  /** The id that `prepare` gave; ties the answer to its request, so that parallel calls do not mix. */
+  /** The turn's id, as `prepare` returned it. */
   readonly turn: string
   readonly format?: string
-  /** The provider's response: a parsed body, or what a stream reducer put together. */
+  /** The provider's response: a parsed body, or the result of a stream reducer. */
   readonly response?: unknown
-  /** The same as a codec has read it already. */
+  /** The response, when a codec has read it already. */
   readonly answer?: ModelResponse
   readonly usage?: Usage
-  /** The provider refused or never answered: the turn is closed, and nothing is said about its usage. */
+  /** The provider refused or never answered: the turn is closed without usage. */
   readonly refused?: boolean
-  /** The HTTP status of a refusal, where there was one: for telemetry and logs. */
+  /** The HTTP status of a refusal, if any: for telemetry and logs. */
   readonly status?: number
   /**
-   * `soon`: nobody waits for the disk. What is recorded survives a kill, and a power cut a moment later; decisions, which are always
-   * flushed before their request leaves, take along whatever was recorded before them. `batched`: the same, a few milliseconds later where that
-   * lets several share a commit. @default 'flushed'
+   * `soon`: returns without waiting for the disk. The entry survives a kill of the process, but a power cut in the next moment may lose it; the next
+   * decision, which is always flushed before its request leaves, flushes it too. `batched`: the same, and waits a few milliseconds where several
+   * entries can share a commit. @default 'flushed'
    */
   readonly durable?: Durable
 }
@@ -38,13 +38,13 @@ export interface RecordRequest {
 export interface RecordedTurn {
   readonly usage?: Usage
   readonly costUsd?: number
-  /** The server drops the front of prompts without a word, by repeated evidence: the window that it acts by. */
+  /** The window that the server seems to have, when repeated counts show that it silently drops the front of prompts. */
   readonly truncatedTo?: number
 }
 
 /** normalise usage → calibrate → cost → budgets → log. Missing usage is not zero usage. */
 export async function record(deps: EngineDeps, branch: Branch, request: RecordRequest): Promise<RecordedTurn> {
-  // What cannot be read leaves the turn open.
+  // An unknown format leaves the turn open.
   if (request.format !== undefined) codecFor(deps, request.format)
   const turn = closed(branch, request.turn)
   const { model, measured, endpoint, epoch, limit, thresholds, estimated } = turn
@@ -69,12 +69,12 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const mayCut = !turn.refusesOverflow && limit.source !== 'config'
   const { window: truncatedTo, isSuspect } = mayCut ? truncationOf(branch, turn, usage) : { isSuspect: false }
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)
-  // What the provider saw and we did not: its count says nothing about our text.
+  // The provider counted content that we cannot see, so its count says nothing about our text.
   const isPartial =
     measured.partial === true || answer?.ranHostedTools === true || answer?.items.some(hidesContent) === true
-  // Only where the provider holds the history: a client that resends it shows in its next request what it makes of the compaction.
+  // Only for chained requests: a client that resends its history shows in its next request how it uses the compaction.
   const isCompacted = turn.isChained && answer?.items.some(({ standsForPrefix }) => standsForPrefix === true) === true
-  // A number for a part of the prompt measures nothing that the next request could build on.
+  // The count of a part of the prompt is no base for counting the next request.
   const isMeasured = truncatedTo === undefined && !isCompacted
   const durationMs = deps.clock.now() - turn.startedAt
   const entry: UsageSeen = {
@@ -99,13 +99,13 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
     deps.calibrations.note(branch.tenant)
   }
-  // One write for the request and its answer: what is acknowledged here is durable as a whole.
+  // One write for the request and its answer, so that both are durable or neither is.
   await appendTo(deps, branch, [...unwritten, entry], { durable })
   turn.unwritten?.written()
   return { usage, costUsd: entry.costUsd, truncatedTo }
 }
 
-/** Closes a turn that nobody sent: what it held of the budgets is let go. */
+/** Closes a turn that was not sent and releases its budget reservation. */
 export const discard = (deps: EngineDeps, branch: Branch, turn: string): Promise<void> =>
   takeBack(deps, branch, closed(branch, turn), 'flushed')
 
@@ -156,8 +156,8 @@ function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { in
 }
 
 /**
- * How the same request was sent before: to the same model, under the same epoch and with no more room. It is sent again as it was: a
- * process that has just started may count or judge it otherwise than the one that sent it, and must not rewrite it for that.
+ * How the same request was sent before to the same model, under the same epoch and a limit that was not larger. It is then sent unchanged: a process
+ * that has just started may count differently and must not rewrite it for that.
  */
 export function sentBefore(
   { branch, links, target, limit }: PrepareContext,
@@ -165,11 +165,11 @@ export function sentBefore(
 ): HandedOut | undefined {
   const before = branch.log.handedOut.get(links.at(-1)?.chain ?? '')
   if (before?.limitTokens === undefined || before.limitTokens > limit.tokens) return undefined
-  const isSamePlace = before.model === target.model && before.endpoint === target.endpoint
-  return isSamePlace && before.epoch === epoch ? before : undefined
+  const isSameTarget = before.model === target.model && before.endpoint === target.endpoint
+  return isSameTarget && before.epoch === epoch ? before : undefined
 }
 
-/** What the log is told about a request that leaves; nothing where it says so already. */
+/** The log entry about sending a request; none when the log has the same one already. */
 export function sentRecords(context: PrepareContext, epoch: string | undefined, isClosing: boolean): RequestSent[] {
   const { deps, branch, links, target, limit } = context
   const before = sentBefore(context, epoch)
@@ -187,8 +187,8 @@ const sentRecord = (
 ): RequestSent => ({ v: RECORD_VERSION, at: clock.now(), agent, type: 'request-sent', ...about })
 
 /**
- * What an answer sealed, in tokens by seal. The provider says how many its reasoning took, and several thoughts share them by the length of
- * their ciphertexts; a compaction took what is left of the output beside what can be read.
+ * Tokens of an answer's encrypted items, by seal. Reasoning tokens come from the provider's usage, shared by the length of the ciphertexts; a
+ * compaction gets the output tokens that no readable item accounts for.
  */
 function sealedTokensIn(
   { meter }: EngineDeps,
@@ -207,7 +207,7 @@ function sealedTokensIn(
 }
 
 function sharesOf(items: readonly Item[], tokens: number): (readonly [string, number])[] {
-  // A provider that says nothing about its reasoning did not say that there was none.
+  // Zero may only mean that the provider did not report reasoning tokens.
   if (tokens <= 0) return []
   const all = items.reduce((sum, { sealedCharacters = 0 }) => sum + sealedCharacters, 0)
   return items.map(({ seal, sealedCharacters = 0 }) => [seal!, Math.round((tokens * sealedCharacters) / all)])

@@ -45,7 +45,7 @@ export type Compaction =
   | { readonly status: 'with-next-request' }
 
 export interface SessionOptions {
-  /** Names the log. Any text; it never becomes a path. */
+  /** The session's name. Any text; it is never used as a path. */
   readonly id: string
   /** Agents of one session have their own windows, epochs and counters. @default 'main' */
   readonly agent?: string
@@ -55,47 +55,47 @@ export interface SessionOptions {
   readonly key?: string
 }
 
-/** The three verbs, and what a person does to a session. `Format`: names of the API formats that it reads. */
+/** A session: the calls of an agent loop, and what a user does with it. `Format`: names of the API formats that it accepts. */
 export interface Session<Format extends string = string> {
   readonly id: string
   readonly agent: string
   readonly tenant: string
-  /** After a tool ran: what goes into the conversation. Results that are handed over at once share what the turn has left. */
+  /** Call it after a tool ran: returns what goes into the conversation. Results passed at the same time share the room that the turn has left. */
   toolResult(request: ToolResultRequest): Promise<ShownResult>
-  /** Before a tool runs: whether its result could still be shown; else the text that answers the call in its place. */
+  /** Call it before a tool runs: whether its result would fit; if not, the text that answers the call instead. */
   canExecute(tool: string): Promise<MayRun>
-  /** Before the model is called: the request that fits. */
+  /** Call it before the model: returns the request that fits. */
   prepare<Body extends string | object>(request: PrepareRequest<Body, Format>): Promise<PreparedTurn<Body>>
-  /** The request under the edits that stand, without deciding anything new: what a count is about. */
+  /** The request with the edits that already apply, without a new decision: for counting tokens. */
   standing(request: PrepareRequest<string | object, Format>): Promise<StandingView>
-  /** After the model answered. */
+  /** Call it after the model answered. */
   record(request: RecordRequest & { readonly format?: Format }): Promise<RecordedTurn>
   /** Used, free, percent, threshold and turns left, from the last request. */
   status(): Promise<SessionStatus>
-  /** Reduces, whether it is needed or not: at once when the request is given, else with the next `prepare`. */
+  /** Compacts, needed or not: at once when the request is given, else with the next `prepare`. */
   compact(options?: CompactOptions): Promise<Compaction>
-  /** Takes the standing epoch back: the next request is built as if it had never been. Its id, or undefined without one. */
+  /** Undoes the current compaction: the next request is built without it. Returns its id, or undefined when there is none. */
   undo(): Promise<string | undefined>
   /** Items of the last request, to choose pins from. */
   items(): Promise<readonly SeenItem[]>
   /** A pinned item stays in view whatever is reduced. */
   pin(identity: string, pinned?: boolean): Promise<void>
-  /** A new session that begins with everything this one knows. */
+  /** A new session with a copy of this one's log. */
   fork(id: string): Promise<Session<Format>>
-  /** Every cut and every epoch, oldest first. */
+  /** All shortened results and all compactions, oldest first. */
   audit(): Promise<readonly (Audit | Epoch)[]>
   /**
-   * Searches the history of the last request, in view or not; the answer is bounded. Before the first request of this process: what the
-   * archive holds of this agent.
+   * Searches the history of the last request, in view or not; the answer is bounded. Before this process's first request: searches the archive of
+   * this agent.
    */
   recall(query: string, options?: RecallOptions): Promise<Recalled>
-  /** What readers may look up while a request with this history is answered. @default the history of the last request */
+  /** What reader tools may open while a request with this history is answered. @default the history of the last request */
   scope(history?: ScopedHistory): Promise<HistoryScope>
   /** The whole session with its artifacts, as lines of text; `importSession` reads them. */
   export(): AsyncIterable<string>
 }
 
-/** The same for the gateway, which reads a request itself. */
+/** For the gateway, which parses requests itself. */
 export interface GatewaySession extends Session {
   prepareRead(request: ReadRequest): Promise<ReadyRequest>
   standingRead(request: ReadRequest): Promise<StandingView>
@@ -106,13 +106,13 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
   const { id, agent = 'main', tenant = 'local', key } = options
   const inOrder = mutex()
   let known: Branch | undefined
-  /** Made once for the engine's parts, which change with the settings. */
+  /** Rebuilt when the settings change the engine's parts. */
   let tolerant: (TolerantDeps & { readonly of: EngineDeps }) | undefined
   const branchOf = (engine: EngineDeps): Branch => {
     const owner = { tenant, session: id, agent, key: nameOfKey(engine, key), inOrder: runAnyway }
     return (known ??= newBranch(owner, engine))
   }
-  /** One writer per branch, on a branch that knows its log, other processes' records included. */
+  /** Runs work in order, after reading what other processes wrote to the log. Fails when the store does. */
   const run = <T>(work: Work<T>): Promise<T> =>
     inOrder(async () => {
       const engine = await deps()
@@ -121,7 +121,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       await seedCalibration(engine, branch)
       return work(engine, branch)
     })
-  /** The same for what an agent cannot wait for: without the store it goes on from memory, by code alone. */
+  /** The same for calls that an agent depends on: without the store they continue from memory, without a model. */
   const runAnyway = <T>(work: Work<T>, isGoingOn = false): Promise<T> =>
     inOrder(async () => {
       const all = await deps()
@@ -137,7 +137,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       try {
         return await work(isDown() ? { ...engine, summarizer: undefined } : engine, branch)
       } finally {
-        // What memory answered in the store's place is asked again.
+        // Answers from memory are looked up in the store next time.
         if (isDown()) branch.requests.forgetTrail()
         if (branch.outbox.isEmpty) all.outboxes?.delete(flush)
         else all.outboxes?.add(flush)
@@ -150,7 +150,6 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     tenant,
     toolResult: together((requests) => runAnyway((engine, branch) => toolResults(engine, branch, requests))),
     canExecute: (tool) => runAnyway(async (engine, branch) => canExecute(engine, branch, tool)),
-    // What goes out is what came in, with edits inside it.
     prepare: async <Body extends string | object>(request: PrepareRequest<Body>) => {
       const ready = await runAnyway((engine, branch) =>
         prepareFor(key, engine, branch, readRequest(engine, branch, request)),
@@ -163,7 +162,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     standing: (request) =>
       runAnyway((engine, branch) => standingView(engine, branch, readRequest(engine, branch, request))),
     standingRead: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
-    // From what its request knew: what another process wrote since is taken in with the append, in the order of the log.
+    // Without reading the log first: other processes' entries are read with the append, in the log's order.
     record: (request) => runAnyway((engine, branch) => record(engine, branch, request), true),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
@@ -204,7 +203,7 @@ function prepareFor(
 type Work<T> = (engine: EngineDeps, branch: Branch) => Promise<T>
 
 async function fork(deps: EngineDeps, branch: Branch, to: string): Promise<void> {
-  // A session that has written nothing yet can be forked all the same.
+  // Writes the pending seed, so that a session without log entries can be forked too.
   if (branch.log.seed !== undefined) await appendTo(deps, branch, [])
   await forkSession(deps.sessions, deps.artifacts, { tenant: branch.tenant, from: branch.session, to })
 }
@@ -265,22 +264,22 @@ async function audit({ sessions }: EngineDeps, { tenant, session }: Branch): Pro
   return found
 }
 
-/** Calls that come while one is about to run are answered together, each with its own outcome. */
+/** Runs the calls of one tick together, each with its own outcome. */
 function together(
   work: (requests: readonly ToolResultRequest[]) => Promise<readonly ToolOutcome[]>,
 ): (request: ToolResultRequest) => Promise<ShownResult> {
   let waiting: ToolResultRequest[] = []
   let next: Promise<readonly ToolOutcome[]> | undefined
   return async (request) => {
-    // A caller may hand over the same object twice.
-    const place = waiting.push({ ...request }) - 1
+    // A copy, because outcomes are found by request object and a caller may pass one object twice.
+    const index = waiting.push({ ...request }) - 1
     next ??= Promise.resolve().then(() => {
       const batch = waiting
       waiting = []
       next = undefined
       return work(batch)
     })
-    const outcome = (await next)[place]!
+    const outcome = (await next)[index]!
     if ('error' in outcome) throw outcome.error
     return outcome.shown
   }
@@ -288,26 +287,26 @@ function together(
 
 export interface SessionStatus {
   readonly model?: string
-  /** How full the next request is, in tokens: what was measured of the last one and its answer, and what came since; else an upper bound. */
+  /** Tokens of the next request so far: the measured prompt and answer of the last one plus later results; without a measurement, an upper bound. */
   readonly used: number
   readonly limit: number
   readonly available: number
   /** Share of `limit` that is used. */
   readonly percent: number
-  /** Load at which the next reduction starts. */
+  /** The load at which the next compaction starts. */
   readonly threshold: number
-  /** Calls until then at the pace of the session so far; absent without enough history. */
+  /** Calls until `threshold` at the session's average growth; absent without enough history. */
   readonly turnsRemaining?: number
   readonly turns: number
   readonly epoch?: string
   readonly pins: number
-  /** All calls of the session, of every agent and every process, summaries included. */
+  /** All calls of the session, by all agents and processes, summaries included. */
   readonly spent: LedgerTotals
   /** Input and output of the last turn, and the average of all. */
   readonly lastTurn?: TurnUsage & { readonly average: number }
-  /** "Turn 5 | Input: …", or that there were none. */
+  /** Input: …", or that | "Turn 5 | Input: …", or a sentence that there were no turns. */
   readonly report: string
-  /** How the budgets stand that this session draws on. */
+  /** The budgets that apply to this session, with what is spent of them. */
   readonly budgets: readonly BudgetStanding[]
 }
 
@@ -338,7 +337,7 @@ async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus
   }
 }
 
-/** The last prompt and its answer come back with the next request; results that were shown since are added to it. */
+/** The next request contains the last prompt, its answer and the results since. */
 function nextLoad({ log, requests, toolUse }: Branch): number {
   const { measured } = log
   const { last } = requests
@@ -347,7 +346,6 @@ function nextLoad({ log, requests, toolUse }: Branch): number {
   return known + Math.ceil(toolUse.turn?.all ?? 0)
 }
 
-/** What a person sees of an item when choosing what to pin. */
 export interface SeenItem {
   readonly identity: string
   readonly kind: string
@@ -356,7 +354,6 @@ export interface SeenItem {
   readonly excerpt: string
 }
 
-/** Items of the last request. */
 const seenItems = ({ items, links }: ChainedItems): SeenItem[] =>
   links.map(({ identity, index }) => {
     const { kind, toolName, text } = items[index]!

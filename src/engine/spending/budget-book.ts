@@ -19,13 +19,13 @@ import type { SessionStore } from '../../ports/session-store.ts'
 import { mutex } from '../../util/mutex.ts'
 
 export interface BookRequest extends ReserveRequest {
-  /** What the session and its agent had spent before a budget first looked at them. */
+  /** What the session and its agent had spent before the budget was set. */
   readonly before?: { readonly session: Spent; readonly agent: Spent }
 }
 
 /**
- * Budgets that outlive a process and hold for all that share a store. Each account is a log: a hold is appended at the version that
- * was weighed, so of two processes that take the last dollar at once one is refused and looks again.
+ * Budgets that are shared by all processes on a store and outlive them. Each account is a log: a reservation is appended at the version that was
+ * read, so that of two processes that reserve the last dollar at once, one gets a conflict and checks again.
  */
 export interface BudgetBook {
   reserve(request: BookRequest): Promise<BudgetAnswer>
@@ -39,16 +39,16 @@ interface BudgetBookOptions {
   readonly sessions: Pick<SessionStore, 'append' | 'read'>
   readonly clock: Clock
   readonly hash: Hash
-  /** Unique to this process. */
+  /** The id of this process. */
   readonly holder: string
   readonly onEvent: (event: EventBody) => void
 }
 
 const MOST_ATTEMPTS = 50
-/** A call that another process began so long ago will not be settled any more. The provider may have billed it, so it counts as spent. */
+/** An older reservation of another process will not be settled any more. It counts as spent: the provider may have billed it. */
 const ABANDONED_MS = 3_600_000
 
-/** What the log of an account says, this process's own lines left out: those are in memory. */
+/** The state of an account by its log, without this process's own entries, which are in memory. */
 interface Followed {
   version: number
   spent: number
@@ -56,11 +56,11 @@ interface Followed {
   finalUnder: number | undefined
 }
 
-/** Longer than other functions: all that it does works on the accounts that it follows, and nothing else may. */
+/** Longer than other functions, because all of it shares the private state `followed`. */
 export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   const { budgets, sessions, clock, hash, holder, onEvent } = options
   const followed = new Map<string, Followed>()
-  // One writer per process: requests in parallel would otherwise refuse each other at the store.
+  // One writer per process: otherwise parallel requests would conflict at the store.
   const inTurn = mutex()
   const nameOf = (account: string): string => `budget-${hash(account)}`
   const line = (id: string, rest: Pick<Spend, 'held' | 'spent' | 'final' | 'under'>): Spend =>
@@ -84,7 +84,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
     return state
   }
 
-  /** An account of a session that is older than its budget begins with what the session's log says. */
+  /** The account of a session that is older than its budget starts with what the session's log says. */
   async function begin(account: BudgetAccount, before: BookRequest['before']): Promise<void> {
     const state = await follow(account)
     if (state.version > 0 || before === undefined) return
@@ -102,7 +102,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
     if (state?.version === version - 1) state.version = version
   }
 
-  /** False when another process wrote first; nothing is held then. */
+  /** False when another process wrote first; nothing is reserved then. */
   async function publish(reservation: string, holds: readonly AccountHold[]): Promise<boolean> {
     const written: AccountHold[] = []
     for (const hold of holds) {
@@ -120,7 +120,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
     return true
   }
 
-  /** Without the store this process still keeps its own promise, from memory. */
+  /** Without the store, budgets hold for this process only, from memory. */
   const orFromMemory = <T>(shared: () => Promise<T>, alone: () => T): Promise<T> =>
     shared().catch((error: unknown) => {
       onEvent({ type: 'degraded', what: 'budgets', cause: error instanceof Error ? error.message : String(error) })
@@ -141,12 +141,14 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
         if (!isHeld) budgets.cancel(answer.reservation)
       }
       if (attempt >= MOST_ATTEMPTS)
-        throw new PlimsollError('conflict', 'The account of a budget is written to without end.')
+        throw new PlimsollError('conflict', 'A budget could not be reserved: other processes kept changing it.', {
+          retryable: true,
+        })
       for (const account of accounts) await follow(account)
     }
   }
 
-  /** Settles in memory at once; the log follows, and a line that cannot be written leaves the hold standing for the others. */
+  /** Settles in memory at once, then in the log. If that fails, the reservation keeps counting in other processes. */
   const close = (reservation: string, settle: () => void, spentOf: (hold: AccountHold) => number): Promise<void> =>
     inTurn(() => {
       const holds = budgets.holdsOf(reservation)

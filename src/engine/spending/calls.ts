@@ -43,14 +43,14 @@ export function callRecord(
   }
 }
 
-/** What was held becomes what it cost. Without usage the whole of it counts: the provider may have billed it all. */
+/** Replaces a reservation by the cost. Without usage the whole reservation counts: the provider may have billed it. */
 export async function settleCall(deps: EngineDeps, reservation: string | undefined, call: UsageSeen): Promise<void> {
   if (reservation === undefined) return
   const { usage, costUsd = 0 } = call
   await deps.budgets?.settle(reservation, usage && { tokens: usage.input + usage.output, usd: costUsd })
 }
 
-/** A call without an answer: the provider refused it, or it was not sent. Turns that were never meant to be sent are closed without one. */
+/** Sends the event for a call that the provider refused or that was not sent. Not for turns that were never meant to be sent. */
 export function tellRefused(
   { emit, clock }: EngineDeps,
   { tenant, session, agent, key }: Branch,
@@ -60,7 +60,7 @@ export function tellRefused(
   emit({ type: 'call-refused', purpose: 'turn', ...about, ...call })
 }
 
-/** The event that every counter, header and dashboard adds up. */
+/** Sends the usage event that counters, headers and the dashboard add up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
   const { model, purpose, usage, costUsd, durationMs, key, at } = call
   const { tenant, session, agent } = branch
@@ -72,11 +72,11 @@ export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): voi
 }
 
 interface SideCall {
-  /** Makes the call, settles what it cost and writes it down. */
+  /** Makes the call, settles its cost and logs it. */
   made(ask: () => Promise<SummaryAnswer>): Promise<SummaryAnswer>
 }
 
-/** A call of ours spends like the agent's own: reserved, priced by the summarizer's model, logged. Undefined: it may not be made. */
+/** Reserves the budget for a summary call, which is priced and logged like the agent's calls. Undefined when over budget. */
 export async function payForCall(
   context: PrepareContext,
   { name, model = name }: Pick<Summarizer, 'name' | 'model'>,
@@ -107,7 +107,7 @@ export async function payForCall(
         else inBackground.records.push(call)
         return given
       } catch (error) {
-        // Settled already when only the log failed; then this changes nothing. What ran out of time may have been billed.
+        // No effect when the call is settled already and only the log failed. A call that timed out may have been billed.
         if (reservation !== undefined) {
           if (isTimeout(error)) await deps.budgets?.settle(reservation, undefined)
           else await deps.budgets?.release(reservation)
@@ -125,8 +125,8 @@ const FINAL_INSTRUCTION =
   'The budget of this session is used up. Answer now with what you have: say what is done, what was found and what is left. Call no tools.'
 
 /**
- * Reserves the most that the call can cost; over budget, once a closing answer, then nothing. `decided` is the verdict that
- * stands if it can be paid for.
+ * Reserves the most that the call can cost. Over budget it allows one closing answer, after that nothing. `decided`: the verdict if the call can be
+ * paid for.
  */
 export async function passBudgetGate(context: PrepareContext, view: View, decided?: Verdict): Promise<Permission> {
   const { deps, branch, target, limit, conversation } = context
@@ -154,7 +154,7 @@ export async function passBudgetGate(context: PrepareContext, view: View, decide
   return { verdict, reservation: answer.reservation, view: withNewHead(context, view, changes) }
 }
 
-/** Who pays for a call of this branch, under which budgets, and what was spent before they began to count. */
+/** The payer of a call, its budgets, and what was spent before they were set. */
 function payerOf(
   { clock, policyBudgets }: EngineDeps,
   branch: Branch,

@@ -5,19 +5,19 @@ import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { Standing } from '../prepare/context.ts'
 
-/** Handles in the fields that are ours to fill: one in a client's text is no promise of this store. */
+/** Handles in fields that Plimsoll writes. A handle in a client's text is ignored. */
 export function handlesOfRecord(record: LogRecord): readonly Handle[] {
   if ('handle' in record) return handlesIn(record.handle ?? '')
   if (record.type !== 'epoch') return []
   return handlesIn(record.edits.map((edit) => ('handle' in edit ? (edit.handle ?? '') : '')).join(' '))
 }
 
-/** Looking through a store costs more than a few artifacts too many. */
+/** A clean-up costs more than keeping a few artifacts too many. */
 const LEAST_WRITES = 10
 
 /**
- * Counts a write of the branch and cleans up by the policy's rule: at its first write, and then whenever so many came that the line
- * may have been passed again. The store never gives up what a session references. Cleaning fails no result.
+ * Counts an artifact write and cleans up by the policy's rule: at the first write, then whenever the number of artifacts may have passed `cleanAt`
+ * again. Artifacts that a session references are never removed. A failed clean-up does not fail the tool result.
  */
 async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
   const { retention } = deps.policy
@@ -33,7 +33,6 @@ async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
   }
 }
 
-/** Stores bytes as this session's. */
 export async function putArtifact(
   deps: EngineDeps,
   branch: Branch,
@@ -45,11 +44,11 @@ export async function putArtifact(
   await cleanUp(deps, branch)
 }
 
-/** A view that another session's edits made names artifacts of that session: this one keeps them alive as well. */
+/** References the artifacts of edits from another session, so that they outlive that session. */
 export const keepAlive = (deps: EngineDeps, branch: Branch, { epoch, firstSend }: Standing): Promise<void> =>
   reference(deps, branch, [...firstSend.values(), ...(epoch === undefined ? [] : [epoch])].flatMap(handlesOfRecord))
 
-/** Marks artifacts as used by the session, those that are not marked yet. */
+/** Marks artifacts as used by the session, unless they are marked already. */
 export async function reference(deps: EngineDeps, branch: Branch, handles: readonly Handle[]): Promise<void> {
   const { tenant, session, referenced, log } = branch
   const foreign = [...new Set(handles)].filter((handle) => !referenced.has(handle) && !log.editHandles.has(handle))

@@ -6,15 +6,14 @@ import type { SessionStore } from '../../ports/session-store.ts'
 export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'after' | 'forced' | 'reason' | 'policy'> {
   readonly covered: number
   readonly undone: boolean
-  /** What the view still said of what was taken out. */
+  /** The share of the removed content that the view still contained. */
   readonly recall?: RecordRecall
-  /** What the compaction put in, as the model sees it. */
+  /** The inserted text that the model sees. */
   readonly record: readonly string[]
 }
 
 export type SessionCut = Pick<Audit, 'at' | 'action' | 'reason' | 'originalBytes' | 'shownBytes' | 'handle'>
 
-/** What a session's log says about it. */
 export interface SessionReport {
   readonly session: string
   readonly tenant: string
@@ -27,7 +26,6 @@ export interface SessionReport {
   readonly calls: number
   readonly usage: Usage
   readonly costUsd: number
-  /** Calls whose provider reported nothing. */
   readonly withoutUsage: number
   readonly pins: readonly string[]
   readonly epochs: readonly SessionEpoch[]
@@ -94,7 +92,7 @@ const cutOf = ({ at, action, reason, originalBytes, shownBytes, handle }: Audit)
   handle,
 })
 
-/** What was said, as people read it: the archive's items in the order in which they were first seen. */
+/** The session as Markdown: the archived items in the order in which they were first seen. */
 export async function* readableSession(
   store: Pick<SessionStore, 'read'>,
   tenant: string,
@@ -111,7 +109,7 @@ export async function* readableSession(
   }
 }
 
-/** Results may hold fences of their own; a longer one around them keeps them data. */
+/** A result may contain fences, so a longer one is put around it. */
 function fenced(kind: string, text: string): string {
   if (kind !== 'result' && kind !== 'call') return text
   const longest = Math.max(2, ...(text.match(/`{3,}/g) ?? []).map((fence) => fence.length))

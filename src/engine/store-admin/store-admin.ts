@@ -13,7 +13,7 @@ export interface VerifyReport {
   readonly sessions: number
   readonly records: number
   readonly problems: readonly StoreProblem[]
-  /** Handles that records name and the artifact store does not have. */
+  /** Handles in log entries for which the artifact store has no artifact. */
   readonly dangling: readonly DanglingHandle[]
 }
 
@@ -24,10 +24,7 @@ export interface DanglingHandle {
   readonly handle: string
 }
 
-/**
- * Reads everything once: pages and checksums as the driver knows them, every log from its first record to its head, every
- * epoch through its lookup, and every handle against the artifacts when they are given.
- */
+/** Reads everything once: the driver's own check, all logs, the lookup of each epoch, and each handle against the artifacts, if they are given. */
 export async function verifyStore(
   store: MaintainedStore,
   options: { artifacts?: ArtifactStore } = {},
@@ -56,7 +53,7 @@ export async function verifyStore(
             tenant,
             session,
             version,
-            message: `Compaction ${record.id} cannot be looked up by the history that it covers.`,
+            message: `Compaction ${record.id} is missing from the index by history.`,
           })
         }
         if (options.artifacts === undefined) continue
@@ -69,7 +66,6 @@ export async function verifyStore(
   return { clean: problems.length === 0 && dangling.length === 0, sessions, records, problems, dangling }
 }
 
-/** Every handle that a session's log names, each once. */
 async function handlesOf(store: SessionStore, tenant: string, session: string): Promise<readonly Handle[]> {
   const handles = new Set<Handle>()
   for await (const { record } of store.read(tenant, session))
@@ -77,24 +73,24 @@ async function handlesOf(store: SessionStore, tenant: string, session: string): 
   return [...handles]
 }
 
-/** Forks a session together with its claim on the artifacts that its log names. */
+/** Forks a session and its references to artifacts. */
 export async function forkSession(
   store: SessionStore,
   artifacts: ArtifactStore,
   place: { readonly tenant: string; readonly from: string; readonly to: string; readonly version?: number },
 ): Promise<number> {
   const { tenant, from, to } = place
-  // Referenced first: between the two calls nothing may go that the fork is about to need.
+  // References first, so that nothing is pruned between the two calls.
   await artifacts.reference(tenant, to, await handlesOf(store, tenant, from))
   return store.fork(tenant, from, to, place.version)
 }
 
 export interface PruneOptions {
-  /** Sessions not updated since this moment go. */
+  /** Sessions that were not updated since this time are removed. */
   before: number
   /** @default every tenant */
   tenant?: string
-  /** The references of removed sessions are released, and what no log of a live session names goes by `rule`. */
+  /** References of removed sessions are released; then unreferenced artifacts are removed by `rule`. */
   artifacts?: ArtifactStore
   rule?: RetentionRule
 }
@@ -114,7 +110,7 @@ export async function pruneStore(store: MaintainedStore, options: PruneOptions):
       await artifacts?.release(tenant, session)
     }
     if (artifacts === undefined || rule === undefined) continue
-    // The logs decide what is alive; references are only their shadow, and one may have been lost with a killed process.
+    // References are restored from the logs first: one may have been lost when a process was killed.
     for await (const session of sessionsOf(store, tenant)) {
       await artifacts.reference(tenant, session, await handlesOf(store, tenant, session))
     }

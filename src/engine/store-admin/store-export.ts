@@ -7,12 +7,12 @@ import type { StoreMaintenance } from '../../ports/store-maintenance.ts'
 import { isDeepStrictEqual } from 'node:util'
 
 /*
- * An export is text, one JSON value per line: a head, then sessions with their records, then artifacts in parts, then an end
- * with a hash over everything before it, so that a truncated or edited file shows.
+ * An export is text with one JSON value per line: a head, then sessions with their log entries, then artifacts in parts, then an end with a hash of
+ * all lines before it, so that a truncated or edited file is detected.
  */
 
 const EXPORT_VERSION = 1
-/** Where the store keeps its own secret; see `storeSecret`. */
+/** The key of the store's own secret; see `storeSecret`. */
 const SECRET_PLACE = { tenant: '', key: 'secret' } as const
 
 export type ExportLine =
@@ -37,22 +37,22 @@ export interface ExportOptions {
   tenant?: string
   /** One session of `tenant`. @default every session */
   session?: string
-  /** The bytes that the sessions refer to go along. */
+  /** Export the artifacts of the sessions too. */
   artifacts?: ArtifactStore
   /**
-   * The store's own secret goes along. Tenants and handles are keyed with it, so a move to another store needs it; whoever
-   * holds it can compute tenants' names from credentials.
+   * Export the store's secret too. Tenant ids and handles are computed with it, so a move to another store needs it; anyone who has it can compute
+   * tenant ids from credentials.
    */
   withSecret?: boolean
 }
 
-/** A store that an operator's export reads whole; one tenant of it needs no list of tenants. */
+/** A store to export. Exporting a single tenant needs no list of tenants. */
 export type ExportedStore = SessionStore & Partial<Pick<StoreMaintenance, 'tenants'>>
 
 const PAGE = 500
 const PART_BYTES = 512 * 1024
 
-/** Writes a store as lines without line ends. Holds one record or one part in memory at a time. */
+/** Yields a store as lines without line ends. Keeps one log entry or one part in memory at a time. */
 export async function* exportStore(
   store: ExportedStore,
   options: ExportOptions = {},
@@ -93,7 +93,9 @@ export async function* exportStore(
 
 async function tenantsOf({ name, tenants }: ExportedStore): Promise<readonly string[]> {
   if (tenants !== undefined) return tenants()
-  throw new PlimsollError('unsupported', `The store ${name} cannot list its tenants.`, { advice: 'Name the tenant.' })
+  throw new PlimsollError('unsupported', `The store ${name} cannot list its tenants.`, {
+    advice: 'Name the tenant to export.',
+  })
 }
 
 export async function* sessionsOf(
@@ -115,16 +117,15 @@ export async function* sessionsOf(
 }
 
 export interface ImportOptions {
-  /** Receives the export's artifacts; without it they are left out. It must use the secret of the exported store. */
+  /** Receives the artifacts; without it they are skipped. It must use the secret of the exported store. */
   artifacts?: ArtifactStore
-  /** Only this tenant's lines are taken; an export with anything else is refused. @default every tenant's */
+  /** Import for this tenant only; an export with anything else is refused. @default every tenant */
   tenant?: string
 }
 
 export interface ImportReport {
   readonly sessions: number
   readonly records: number
-  /** Records that were there already. */
   readonly known: number
   readonly artifacts: number
 }
@@ -132,8 +133,8 @@ export interface ImportReport {
 const BATCH = 200
 
 /**
- * Reads an export back. Sessions keep their names; one that is there already must start with the same records, and gets only
- * what it lacks, so an import that stopped half-way is simply run again.
+ * Imports an export. Sessions keep their names; an existing session must start with the same log entries and gets only those that it lacks, so that
+ * an interrupted import can be run again.
  */
 export async function importStore(
   store: SessionStore,
@@ -169,13 +170,13 @@ export async function importStore(
       log = logImport(store, line.tenant, line.session, report)
       report.sessions++
     } else if ('record' in line) {
-      if (log === undefined) throw broken(number, 'a record stands outside a session')
+      if (log === undefined) throw broken(number, 'a log entry is not inside a session')
       await log.add(line.v, line.record)
     } else if ('artifact' in line) {
       await finish()
       artifact = { tenant: line.tenant, stat: line.artifact, missing: line.parts, parts: [] }
     } else if ('part' in line) {
-      if (artifact === undefined || artifact.missing === 0) throw broken(number, 'bytes stand outside an artifact')
+      if (artifact === undefined || artifact.missing === 0) throw broken(number, 'bytes are not inside an artifact')
       artifact.parts.push(Buffer.from(line.part, 'base64'))
       if (--artifact.missing > 0) continue
       if (options.artifacts !== undefined) await putArtifact(options.artifacts, artifact)
@@ -185,7 +186,7 @@ export async function importStore(
   }
   await finish()
   throw new PlimsollError('bad-input', `The export is incomplete: it ends after line ${number}.`, {
-    advice: 'What it holds was imported; get the complete file and run the import again.',
+    advice: 'The lines up to there were imported. Get the complete file and run the import again.',
   })
 }
 
@@ -205,7 +206,10 @@ function logImport(store: SessionStore, tenant: string, session: string, report:
   return {
     async add(version: number, record: LogRecord): Promise<void> {
       if (version !== at + 1)
-        throw new PlimsollError('bad-input', `Session ${session} jumps from version ${at} to ${version} in the export.`)
+        throw new PlimsollError(
+          'bad-input',
+          `Session ${session} has no log entry ${at + 1} in the export; ${version} follows ${at}.`,
+        )
       at++
       const there = await existing?.next()
       if (there !== undefined && there.done !== true) {
@@ -215,7 +219,7 @@ function logImport(store: SessionStore, tenant: string, session: string, report:
         }
         throw new PlimsollError(
           'conflict',
-          `Session ${session} is already in the store, with another record at version ${version}.`,
+          `Session ${session} is already in the store, with a different log entry at version ${version}.`,
           {
             advice: 'Import into an empty store, or remove that session first.',
             fields: { session, version },
@@ -224,7 +228,7 @@ function logImport(store: SessionStore, tenant: string, session: string, report:
       }
       existing = undefined
       waiting.push(record)
-      // The first record by itself: it says when the session began.
+      // The first entry by itself: its time is the session's creation time.
       if (at === 1 || waiting.length >= BATCH) await flush()
     },
     flush,
@@ -245,7 +249,7 @@ async function putArtifact(store: ArtifactStore, { tenant, stat, parts }: Artifa
   await store.remove(tenant, put.handle)
   throw new PlimsollError(
     'conflict',
-    `The artifact ${handle} would get the handle ${put.handle} here: the secrets differ.`,
+    `The artifact ${handle} would get the handle ${put.handle} in this store: the stores' secrets differ.`,
     {
       advice:
         'Export with the secret, import the sessions first, and open the artifacts with the secret of this store.',
@@ -256,8 +260,8 @@ async function putArtifact(store: ArtifactStore, { tenant, stat, parts }: Artifa
 async function keepSecret(store: SessionStore, secret: string): Promise<void> {
   const kept = await store.setValue(SECRET_PLACE.tenant, SECRET_PLACE.key, secret, true)
   if (kept === secret) return
-  throw new PlimsollError('conflict', 'The store has a secret of its own, other than the exported one.', {
-    advice: 'Import into a store that was not used yet.',
+  throw new PlimsollError('conflict', 'The store already has a secret, and it differs from the exported one.', {
+    advice: 'Import into an empty store.',
   })
 }
 
@@ -279,12 +283,16 @@ function checkHead(line: ExportLine): void {
   }
 }
 
-/** A caller who may write one tenant's sessions must not reach another's through a file. */
+/** A caller with access to one tenant must not write another's data through a file. */
 function checkTenant(line: ExportLine, tenant: string): void {
   if (!('secret' in line) && !('tenant' in line && line.tenant !== tenant)) return
-  throw new PlimsollError('forbidden', `The export holds more than sessions of the tenant ${JSON.stringify(tenant)}.`, {
-    advice: 'Export one session, or let an operator import the whole store.',
-  })
+  throw new PlimsollError(
+    'forbidden',
+    `The export contains data other than sessions of the tenant ${JSON.stringify(tenant)}.`,
+    {
+      advice: 'Export one session, or let an operator import the whole store.',
+    },
+  )
 }
 
 function checkEnd(end: ExportEnd, sha256: string, number: number): void {

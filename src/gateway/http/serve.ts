@@ -17,9 +17,9 @@ import type { Sidecar } from '../operate/sidecar.ts'
 import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
 import { wireOf } from '../../formats/registry.ts'
 
-/** The page and what it reads, behind the checks of the server that it runs in (own host, own origin, token). */
+/** The page and its API. The server that it runs in checks host, origin and token first. */
 export interface Dashboard {
-  /** Pages and their parts, which hold nothing of anybody: they are given out without a token, and ask for it themselves. */
+  /** Static files, which contain no data and are served without a token; the page asks for it. */
   isOpen(path: string): boolean
   serves(path: string): boolean
   handle(asked: PageRequest): Promise<void>
@@ -29,7 +29,7 @@ export interface PageRequest {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   readonly path: string
-  /** Who looks; not asked for what is open. */
+  /** The tenants that the caller may see; not called for open paths. */
   readonly audience: () => Promise<Audience>
 }
 
