@@ -6,8 +6,6 @@ export interface Template {
   finish(): Record<string, unknown>
 }
 
-export type TemplateName = 'metrics' | 'timeseries' | 'logs' | 'traces' | 'generic'
-
 /** First present field of several spellings. */
 export function pick(record: Record<string, unknown>, ...keys: readonly string[]): unknown {
   for (const key of keys) if (record[key] !== undefined && record[key] !== null) return record[key]
