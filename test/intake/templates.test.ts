@@ -61,23 +61,6 @@ describe('time series', () => {
       expect.objectContaining({ value: 900, time: '1700000042', metric: 'latency', labels: 'pod=a' }),
     ])
   })
-
-  it('reads Graphite pairs and OTLP points', () => {
-    expect(
-      runTemplate('timeseries', [
-        {
-          target: 'x',
-          datapoints: [
-            [5, 1_700_000_000],
-            [7, 1_700_000_060],
-          ],
-        },
-      ])['values'],
-    ).toMatchObject({ min: 5, max: 7 })
-    expect(
-      runTemplate('timeseries', [{ name: 'y', dataPoints: [{ asInt: '3', timeUnixNano: '1' }] }])['values'],
-    ).toMatchObject({ min: 3, max: 3 })
-  })
 })
 
 describe('logs', () => {

@@ -107,7 +107,6 @@ const SIGNS: readonly (readonly [
     (r) => isRecord(r['metric']) && (Array.isArray(r['values']) || Array.isArray(r['value'])),
   ],
   ['time-series', 'cloud-monitoring', (r) => Array.isArray(r['points']) && has(r, 'metric', 'resource')],
-  ['time-series', 'datapoints', (r) => Array.isArray(r['datapoints']) || Array.isArray(r['data_points'])],
   ['log', 'entries', (r) => has(r, 'severity', 'level', 'log_level', 'levelname') && has(r, ...LOG_TEXT)],
 ]
 
