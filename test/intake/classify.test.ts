@@ -57,12 +57,6 @@ const CASES: readonly { name: string; input: string | Uint8Array; kind: string; 
     format: 'logfmt',
   },
   {
-    name: 'metric descriptors',
-    input:
-      '[{"type":"a/b","metricKind":"GAUGE","valueType":"INT64"},{"type":"a/c","metricKind":"DELTA","valueType":"DOUBLE"}]',
-    kind: 'metrics',
-  },
-  {
     name: 'Prometheus result',
     input:
       '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"up"},"values":[[1,"1"],[2,"0"]]}]}}',
@@ -75,25 +69,6 @@ const CASES: readonly { name: string; input: string | Uint8Array; kind: string; 
       '[{"metric":{"type":"cpu"},"resource":{"type":"gce"},"points":[]},{"metric":{"type":"cpu"},"resource":{"type":"gce"},"points":[]}]',
     kind: 'time-series',
     format: 'cloud-monitoring',
-  },
-  { name: 'OTLP', input: '{"resourceSpans":[{"scopeSpans":[]}]}', kind: 'traces', format: 'otlp' },
-  {
-    name: 'Jaeger',
-    input: '{"traceID":"a","spans":[{"spanID":"1"}],"processes":{}}',
-    kind: 'traces',
-    format: 'jaeger',
-  },
-  {
-    name: 'Zipkin',
-    input: '[{"traceId":"a","id":"1","duration":5},{"traceId":"a","id":"2","duration":6}]',
-    kind: 'traces',
-    format: 'zipkin',
-  },
-  {
-    name: 'Cloud Trace',
-    input: '{"projectId":"p","traceId":"a","spans":[{"spanId":"1","name":"x"}]}',
-    kind: 'traces',
-    format: 'cloud-trace',
   },
   { name: 'CSV', input: 'id,name,size\n1,a,2\n2,"b, c",3\n3,d,4\n', kind: 'csv' },
   { name: 'TSV', input: 'id\tname\n1\ta\n2\tb\n3\tc\n', kind: 'tsv' },
@@ -199,7 +174,6 @@ describe('classify', () => {
       ['loghub/Linux_2k.log', 'log'],
       ['metrics/holmes-158-prometheus', 'time-series'],
       ['scanners/nmap', 'xml'],
-      ['traces/', 'traces'],
     ])('agrees with the label of real files in %s', (prefix, kind) => {
       const files = corpusFiles().filter((file) => file.name.startsWith(prefix))
       expect(files.length).toBeGreaterThan(0)

@@ -189,7 +189,7 @@ describe('budgets', () => {
 
   it(`let a hundred parallel requests never spend more than one dollar together (seed ${SEED})`, () => {
     const random = seeded(SEED)
-    const budgets = createBudgets([dollar])
+    const budgets = createBudgets(() => [dollar])
     const running: { id: string; most: number }[] = []
     let spent = 0
     let finals = 0
@@ -231,8 +231,9 @@ describe('budgets', () => {
 
   it('answer over budget with `final` once, then with `halt`', () => {
     const events: EventBody[] = []
-    const budgets = createBudgets([{ name: 'tokens', scope: 'session', unit: 'tokens', hard: 10_000 }], (event) =>
-      events.push(event),
+    const budgets = createBudgets(
+      () => [{ name: 'tokens', scope: 'session', unit: 'tokens', hard: 10_000 }],
+      (event) => events.push(event),
     )
     const bound = boundOf({ inputHigh: 4000, maxOutputTokens: 1000 }, facts)
     const first = budgets.reserve({ spender, bound, at: 0 })
@@ -246,14 +247,14 @@ describe('budgets', () => {
   })
 
   it('cut the closing answer to what is left, and halt when nothing useful is', () => {
-    const budgets = createBudgets([{ name: 'tokens', scope: 'session', unit: 'tokens', hard: 5000 }])
+    const budgets = createBudgets(() => [{ name: 'tokens', scope: 'session', unit: 'tokens', hard: 5000 }])
     expect(
       budgets.reserve({ spender, bound: boundOf({ inputHigh: 4000, maxOutputTokens: 2000 }, facts), at: 0 }),
     ).toMatchObject({
       verdict: 'final',
       maxOutputTokens: 1000,
     })
-    const small = createBudgets([{ name: 'tokens', scope: 'session', unit: 'tokens', hard: 4050 }])
+    const small = createBudgets(() => [{ name: 'tokens', scope: 'session', unit: 'tokens', hard: 4050 }])
     expect(
       small.reserve({ spender, bound: boundOf({ inputHigh: 4000, maxOutputTokens: 2000 }, facts), at: 0 }).verdict,
     ).toBe('halt')
@@ -265,7 +266,7 @@ describe('budgets', () => {
     ['tenant', { tenant: 'b' }],
     ['key', { key: 'b' }],
   ] as const)('count each %s on its own', (scope, other) => {
-    const budgets = createBudgets([{ name: 'b', scope, unit: 'tokens', hard: 6000, finalShare: 0 }])
+    const budgets = createBudgets(() => [{ name: 'b', scope, unit: 'tokens', hard: 6000, finalShare: 0 }])
     const bound = boundOf({ inputHigh: 4000, maxOutputTokens: 1000 }, facts)
     const mine = { ...spender, agent: 'a', key: 'a' }
     expect(budgets.reserve({ spender: mine, bound, at: 0 }).verdict).toBe('proceed')
@@ -274,7 +275,7 @@ describe('budgets', () => {
   })
 
   it('start anew each day', () => {
-    const budgets = createBudgets([{ name: 'day', scope: 'day', unit: 'tokens', hard: 6000, finalShare: 0 }])
+    const budgets = createBudgets(() => [{ name: 'day', scope: 'day', unit: 'tokens', hard: 6000, finalShare: 0 }])
     const bound = boundOf({ inputHigh: 4000, maxOutputTokens: 1000 }, facts)
     expect(budgets.reserve({ spender, bound, at: 0 }).verdict).toBe('proceed')
     expect(budgets.reserve({ spender, bound, at: 1000 }).verdict).toBe('halt')
@@ -282,7 +283,7 @@ describe('budgets', () => {
   })
 
   it('refuse a single call that is dearer than allowed', () => {
-    const budgets = createBudgets([{ name: 'per call', scope: 'call', unit: 'usd', hard: 0.05 }])
+    const budgets = createBudgets(() => [{ name: 'per call', scope: 'call', unit: 'usd', hard: 0.05 }])
     expect(
       budgets.reserve({ spender, bound: boundOf({ inputHigh: 1000, maxOutputTokens: 1000 }, facts), at: 0 }).verdict,
     ).toBe('proceed')
@@ -297,7 +298,7 @@ describe('budgets', () => {
   it('report a soft limit once and go on', () => {
     const events: EventBody[] = []
     const budgets = createBudgets(
-      [{ name: 'b', scope: 'session', unit: 'tokens', soft: 6000, hard: 100_000 }],
+      () => [{ name: 'b', scope: 'session', unit: 'tokens', soft: 6000, hard: 100_000 }],
       (event) => events.push(event),
     )
     const bound = boundOf({ inputHigh: 4000, maxOutputTokens: 1000 }, facts)
@@ -306,7 +307,7 @@ describe('budgets', () => {
   })
 
   it('count what was held as spent when the provider says nothing, and nothing for a call that was never billed', () => {
-    const budgets = createBudgets([{ name: 'b', scope: 'session', unit: 'tokens', hard: 100_000 }])
+    const budgets = createBudgets(() => [{ name: 'b', scope: 'session', unit: 'tokens', hard: 100_000 }])
     const bound = boundOf({ inputHigh: 4000, maxOutputTokens: 1000 }, facts)
     const unknown = budgets.reserve({ spender, bound, at: 0 })
     const failed = budgets.reserve({ spender, bound, at: 0 })
@@ -321,7 +322,7 @@ describe('budgets', () => {
   })
 
   it("let the last call pass the line where a design looks at what was spent only (AutoSRE's budget)", () => {
-    const budgets = createBudgets([
+    const budgets = createBudgets(() => [
       { name: 'SRE_AGENT_TOKEN_BUDGET', scope: 'session', unit: 'tokens', hard: 10_000, enforce: 'settled' },
     ])
     const bound = boundOf({ inputHigh: 6000, maxOutputTokens: 8192 }, facts)
@@ -335,7 +336,10 @@ describe('budgets', () => {
 
   it('warn once about a model without a price under a budget in dollars', () => {
     const events: EventBody[] = []
-    const budgets = createBudgets([dollar], (event) => events.push(event))
+    const budgets = createBudgets(
+      () => [dollar],
+      (event) => events.push(event),
+    )
     const bound = boundOf({ inputHigh: 10, maxOutputTokens: 10 }, {})
     budgets.reserve({ spender, bound, at: 0 })
     budgets.reserve({ spender, bound, at: 0 })

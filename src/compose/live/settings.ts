@@ -12,39 +12,6 @@ import { checkLiveOptions, policyIn } from '../named-policies.ts'
 import { once } from '../../util/once.ts'
 import type { OpenTokenizers } from '../open/models.ts'
 
-const MOST_UNDER_WAY = 10_000
-
-/** A budget book that can be replaced while calls are running: each call is settled in the book in which it was reserved. */
-function liveBook(open: () => BudgetBook): BudgetBook & { renew(): void } {
-  let book = open()
-  let generation = 0
-  /** Books by prefixed reservation name, because books use the same numbers. */
-  const issuers = new Map<string, BudgetBook>()
-  const end = (name: string, how: (book: BudgetBook, reservation: string) => Promise<void>): Promise<void> => {
-    const issuer = issuers.get(name) ?? book
-    issuers.delete(name)
-    return how(issuer, name.slice(name.indexOf('/') + 1))
-  }
-  return {
-    async reserve(request) {
-      const [current, prefix] = [book, generation]
-      const answer = await current.reserve(request)
-      if (answer.verdict === 'halt') return answer
-      const reservation = `${prefix}/${answer.reservation}`
-      issuers.set(reservation, current)
-      if (issuers.size > MOST_UNDER_WAY) issuers.delete(issuers.keys().next().value!)
-      return { ...answer, reservation }
-    },
-    settle: (name, spent) => end(name, (issuer, reservation) => issuer.settle(reservation, spent)),
-    release: (name) => end(name, (issuer, reservation) => issuer.release(reservation)),
-    standing: (spender, at, also) => book.standing(spender, at, also),
-    renew() {
-      book = open()
-      generation++
-    },
-  }
-}
-
 /** The settings that can change while requests are running, and the engine's parts under them. */
 export interface LiveSettings {
   options(): LiveOptions
@@ -63,16 +30,14 @@ export function liveSettings(
 ): LiveSettings {
   let live: LiveOptions = options
   let generation = 0
-  const book = liveBook(() =>
-    createBudgetBook({
-      budgets: createBudgets(live.budgets ?? [], note),
-      sessions,
-      clock,
-      hash,
-      holder: randomUUID(),
-      onEvent: note,
-    }),
-  )
+  const book = createBudgetBook({
+    budgets: createBudgets(() => live.budgets ?? [], note),
+    sessions,
+    clock,
+    hash,
+    holder: randomUUID(),
+    onEvent: note,
+  })
   const policyFor = (agent: string, named: string | undefined): Policy =>
     policyIn(live, named ?? live.agents?.[agent]?.policy ?? live.policy)
   const windowOf = (agent: string): number | undefined => live.agents?.[agent]?.window ?? live.window
@@ -100,11 +65,8 @@ export function liveSettings(
       }
     },
     change(given) {
-      const next = checkLiveOptions(given)
-      const hasOtherBudgets = JSON.stringify(next.budgets ?? []) !== JSON.stringify(live.budgets ?? [])
-      live = next
+      live = checkLiveOptions(given)
       generation++
-      if (hasOtherBudgets) book.renew()
     },
   }
 }

@@ -8,18 +8,9 @@ import type { ArtifactMeta, ArtifactQuery, ArtifactStat, ByteRange, RetentionRul
 const MIN_SECRET_BYTES = 16
 
 /** Gives bytes of a tenant their handle: the same in every process that holds the secret, unguessable without it. */
-export interface ArtifactAddress {
-  (tenant: string, bytes: Uint8Array): Handle
-  /** The same, for a caller that has the SHA-256 of the bytes already. */
-  ofDigest(tenant: string, sha256: Uint8Array): Handle
-}
-
-export function artifactAddress(secret: Uint8Array): ArtifactAddress {
+export function artifactAddress(secret: Uint8Array): (tenant: string, bytes: Uint8Array) => Handle {
   const keyOf = tenantKey(secret)
-  const ofDigest = (tenant: string, sha256: Uint8Array): Handle =>
-    handleOf(createHmac('sha256', keyOf(tenant)).update(sha256).digest())
-  const address = (tenant: string, bytes: Uint8Array): Handle => ofDigest(tenant, sha256Of(bytes))
-  return Object.assign(address, { ofDigest })
+  return (tenant, bytes) => handleOf(createHmac('sha256', keyOf(tenant)).update(sha256Of(bytes)).digest())
 }
 
 /** The tenant's own key, from which handles, folder names and provenance seals are made. */
@@ -57,17 +48,11 @@ function artifactName(tool: string | undefined, createdAt: number, hex: string):
 }
 
 /** What a first `put` fixes for good. */
-export const statOf = (
-  handle: Handle,
-  bytes: Uint8Array,
-  digest: Uint8Array,
-  meta: ArtifactMeta,
-  createdAt: number,
-): ArtifactStat => ({
+export const statOf = (handle: Handle, bytes: Uint8Array, meta: ArtifactMeta, createdAt: number): ArtifactStat => ({
   ...meta,
   handle,
   bytes: bytes.length,
-  sha256: hexOf(digest),
+  sha256: hexOf(sha256Of(bytes)),
   createdAt,
   name: artifactName(meta.tool, createdAt, hexOf(sha256Of(Buffer.from(handle))).slice(0, 6)),
 })

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../../ports/clock.ts'
 import { mutex } from '../../util/mutex.ts'
 import { plainByteSeal, type ByteSeal, type Span } from '../crypto/byte-seal.ts'
 import { plainSeal, type Seal } from '../crypto/seal.ts'
-import { artifactAddress, checkQuota, clampRange, openBytes, pageOf, sha256Of, statOf, tenantKey } from './artifact.ts'
+import { artifactAddress, checkQuota, clampRange, openBytes, pageOf, statOf, tenantKey } from './artifact.ts'
 
 export interface ArtifactStoreOptions {
   /** Key of the handles and of what tenants are called below. Keep it as long as handles shall mean something. */
@@ -113,10 +113,9 @@ export function artifactStore(driver: ArtifactDriver, options: ArtifactStoreOpti
       within('store the artifact', tenant, (artifacts) => {
         // The caller may go on with its buffer while we write; the address must stay that of the bytes.
         const bytes = Uint8Array.from(given)
-        const digest = sha256Of(bytes)
-        const handle = address.ofDigest(tenant, digest)
+        const handle = address(tenant, bytes)
         const now = clock.now()
-        const stat = statOf(handle, bytes, digest, meta, now)
+        const stat = statOf(handle, bytes, meta, now)
         const sealed = () => seals.bytes.seal(tenant, handle, bytes)
         const one = { handle, stat, sealed, session: meta.session, now }
         return quotaBytes === Infinity ? artifacts.put(one) : putWithinQuota(tenant, artifacts, one)

@@ -2,7 +2,6 @@ import type { PriceModel } from '../../core/price.ts'
 import { modelName } from '../../core/model-name.ts'
 import { type CatalogueEntry, headsOf, infoOf, normaliseId, readEntry, tokenizerOf } from './entry.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
-import { BoundedMap } from '../../util/bounded-map.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
 
 export interface CatalogueOptions extends Amendments {
@@ -15,12 +14,10 @@ export interface CatalogueOptions extends Amendments {
 }
 
 const ONE_MILLION = 1_000_000
-const MOST_RESOLVED = 2000
 
 export function createCatalogue(options: CatalogueOptions): Catalogue {
   const { defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
   let index: ReturnType<typeof indexOf> | undefined
-  const resolved = new BoundedMap<string, Resolution>(MOST_RESOLVED)
 
   function find(model: string): { info: ModelInfo; match: Resolution['match'] } {
     index ??= indexOf(options.lines)
@@ -51,8 +48,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   const known: Catalogue = {
     resolve(given) {
       const model = modelName(given)
-      const { info, match } = resolved.get(model) ?? find(model)
-      resolved.set(model, { info, match })
+      const { info, match } = find(model)
       return { info: /\[1m\]$/i.test(model.trim()) ? { ...info, window: ONE_MILLION } : info, match }
     },
     search(query) {

@@ -7,9 +7,7 @@ export type ContentKind =
   | 'json-value'
   | 'ndjson'
   | 'log'
-  | 'metrics'
   | 'time-series'
-  | 'traces'
   | 'csv'
   | 'tsv'
   | 'table'
@@ -27,7 +25,7 @@ export type ContentKind =
 /** What a tool's output is. */
 export interface Classified {
   readonly kind: ContentKind
-  /** The dialect: `otlp`, `jaeger`, `syslog`, `go-test`, `nmap`, a programming language, a file type. */
+  /** The dialect: `prometheus`, `syslog`, `go-test`, a programming language, a file type. */
   readonly format?: string
   /** 0…1; structure that was parsed is 1. */
   readonly confidence: number

@@ -126,7 +126,11 @@ interface Held {
 const LEAST_FINAL_OUTPUT = 128
 const MOST_ACCOUNTS = 100_000
 
-export function createBudgets(budgets: readonly Budget[], onEvent: (event: EventBody) => void = () => {}): Budgets {
+/** `standing` is asked each time: budgets may change while calls are under way, and each call is settled under those that it was weighed by. */
+export function createBudgets(
+  standing: () => readonly Budget[],
+  onEvent: (event: EventBody) => void = () => {},
+): Budgets {
   const accounts = new Map<string, Account>()
   const reservations = new Map<string, readonly Held[]>()
   let next = 1
@@ -167,8 +171,9 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
   }
 
   function reportSoft(budget: Budget, account: Account, amount: number): void {
-    if (budget.soft === undefined || account.softReported || usedOf(account) + amount <= budget.soft) return
-    account.softReported = true
+    if (budget.soft === undefined || account.softReported >= budget.soft) return
+    if (usedOf(account) + amount <= budget.soft) return
+    account.softReported = budget.soft
     onEvent({
       type: 'budget-reached',
       budget: `${budget.name} (soft)`,
@@ -196,6 +201,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
 
   return {
     reserve({ spender, bound, price, at, also = [], side = false }) {
+      const budgets = standing()
       const entries = [...budgets, ...also].map((budget) => ({ budget, account: accountOf(budget, spender, at) }))
       if (bound.usd === undefined && !warned && budgets.some(({ unit }) => unit === 'usd')) {
         warned = true
@@ -223,7 +229,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
       }
       const output = Math.min(...entries.map((entry) => finalOutput(entry, bound, price)))
       if (output < LEAST_FINAL_OUTPUT) return { verdict: 'halt', budget: budget.name, reason }
-      account.finalGiven = true
+      account.finalUnder = budget.hard
       const closing = boundOf({ inputHigh: bound.inputTokens, maxOutputTokens: output }, { price })
       return {
         verdict: 'final',
@@ -245,11 +251,11 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
     cancel(reservation) {
       for (const { account, amount, final } of take(reservation)) {
         account.held -= amount
-        if (final) account.finalGiven = false
+        if (final) account.finalUnder = -Infinity
       }
     },
     standing: (spender, at, also = []) =>
-      [...budgets, ...also].map((budget) => {
+      [...standing(), ...also].map((budget) => {
         const account = accounts.get(accountKey(budget, spender, at))
         return {
           budget: budget.name,
@@ -261,7 +267,7 @@ export function createBudgets(budgets: readonly Budget[], onEvent: (event: Event
         }
       }),
     accountsOf: (spender, at, also = []) =>
-      [...budgets, ...also]
+      [...standing(), ...also]
         .filter(({ scope }) => scope !== 'call')
         .map((budget) => {
           const { key } = accountOf(budget, spender, at)
@@ -316,8 +322,10 @@ export interface Account {
   readonly key: string
   spent: number
   held: number
-  softReported: boolean
-  finalGiven: boolean
+  /** The highest soft limit that was reported as passed. */
+  softReported: number
+  /** The closing answer was given under a budget of so much; a larger one has its own. */
+  finalUnder: number
   others: OthersShare
 }
 
@@ -327,15 +335,15 @@ const newAccount = (key: string): Account => ({
   key,
   spent: 0,
   held: 0,
-  softReported: false,
-  finalGiven: false,
+  softReported: -Infinity,
+  finalUnder: -Infinity,
   others: NOBODY,
 })
 
 const spentOf = ({ spent, others }: Account): number => spent + others.spent
 const usedOf = ({ spent, held, others }: Account): number => spent + held + others.spent + others.held
-const isClosed = ({ finalGiven, others }: Account, { hard }: Budget): boolean =>
-  finalGiven || (others.finalUnder ?? -Infinity) >= hard
+const isClosed = ({ finalUnder, others }: Account, { hard }: Budget): boolean =>
+  Math.max(finalUnder, others.finalUnder ?? -Infinity) >= hard
 
 const DAY_MS = 24 * 3600 * 1000
 

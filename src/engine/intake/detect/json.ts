@@ -37,7 +37,7 @@ export function detectJson(text: string, from: number): JsonFound | undefined {
   const special = specialKind(text, found)
   const list = special?.list ?? found.list
   const fallback: ContentKind = isArrayAt(text, root.start) ? 'json-array' : 'json-object'
-  const items = special?.items ?? list?.count ?? countEntries(text, root)
+  const items = list?.count ?? countEntries(text, root)
   return { kind: special?.kind ?? fallback, format: special?.format, root, list, items }
 }
 
@@ -65,35 +65,16 @@ function countEntries(text: string, root: Span): number {
 interface Special {
   readonly kind: ContentKind
   readonly format: string
-  readonly items?: number
   readonly list?: RecordList
 }
 
-/** Looks at the keys near the root and at the first records: spans, series, metric descriptors and log entries have their own. */
-function specialKind(text: string, { root, list, singles }: FoundRecords): Special | undefined {
-  if (isObjectAt(text, root.start)) {
-    const keys = rootKeys(text, root)
-    if (keys.has('resourceSpans') || keys.has('resource_spans')) return { kind: 'traces', format: 'otlp' }
-    if (keys.has('spans') && (keys.has('traceID') || keys.has('processes'))) return { kind: 'traces', format: 'jaeger' }
-    if (keys.has('spans') && (keys.has('traceId') || keys.has('trace_id')))
-      return { kind: 'traces', format: 'cloud-trace' }
-    if (keys.has('resourceMetrics')) return { kind: 'metrics', format: 'otlp' }
-    if (keys.has('resourceLogs')) return { kind: 'log', format: 'otlp' }
-  }
+/** Looks at the first records: series and log entries have views of their own. */
+function specialKind(text: string, { list, singles }: FoundRecords): Special | undefined {
   for (const candidate of list === undefined ? singles : [list, ...singles]) {
     const special = kindOfRecords(sampleRecords(text, candidate))
     if (special !== undefined) return { ...special, list: candidate }
   }
   return undefined
-}
-
-function rootKeys(text: string, root: Span): Set<string> {
-  const keys = new Set<string>()
-  eachEntry(text, root.start, (entry) => {
-    keys.add(text.slice(entry.keyStart + 1, entry.keyEnd - 1))
-    return keys.size < 100
-  })
-  return keys
 }
 
 function sampleRecords(text: string, list: RecordList): Record<string, unknown>[] {
@@ -120,20 +101,12 @@ const SIGNS: readonly (readonly [
   format: string,
   test: (record: Record<string, unknown>) => boolean,
 ])[] = [
-  ['traces', 'zipkin', (r) => has(r, 'traceId') && has(r, 'id') && has(r, 'localEndpoint', 'duration', 'parentId')],
-  ['traces', 'jaeger', (r) => (has(r, 'traceID') && has(r, 'spans')) || (has(r, 'spanID') && has(r, 'operationName'))],
-  ['traces', 'cloud-trace', (r) => has(r, 'traceId', 'trace_id') && Array.isArray(r['spans'])],
-  ['traces', 'otlp', (r) => has(r, 'spanId') && has(r, 'startTimeUnixNano')],
-  ['traces', 'spans', (r) => has(r, 'span_id', 'spanId') && has(r, 'trace_id', 'traceId')],
-  ['traces', 'summaries', (r) => has(r, 'trace_id', 'traceId') && has(r, 'duration_ms', 'durationMs')],
   [
     'time-series',
     'prometheus',
     (r) => isRecord(r['metric']) && (Array.isArray(r['values']) || Array.isArray(r['value'])),
   ],
   ['time-series', 'cloud-monitoring', (r) => Array.isArray(r['points']) && has(r, 'metric', 'resource')],
-  ['time-series', 'datapoints', (r) => Array.isArray(r['datapoints']) || Array.isArray(r['data_points'])],
-  ['metrics', 'descriptors', (r) => has(r, 'metricKind', 'metric_kind', 'kind') && has(r, 'valueType', 'value_type')],
   ['log', 'entries', (r) => has(r, 'severity', 'level', 'log_level', 'levelname') && has(r, ...LOG_TEXT)],
 ]
 

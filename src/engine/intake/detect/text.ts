@@ -182,11 +182,10 @@ export const detectStackTrace: Detector = (sample) => {
   return undefined
 }
 
-const TEST_SIGNS: readonly { readonly format: string; readonly strong: RegExp; readonly weak?: RegExp }[] = [
+const TEST_SIGNS: readonly { readonly format: string; readonly strong: RegExp }[] = [
   {
     format: 'go-test',
     strong: /^(?:ok|FAIL|\?) {2,}?\t?\S+\s|^--- (?:PASS|FAIL|SKIP): |^=== (?:RUN|CONT|PAUSE) /,
-    weak: /^\s+\S+_test\.go:\d+/,
   },
   {
     format: 'pytest',

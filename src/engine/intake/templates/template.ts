@@ -1,3 +1,5 @@
+import { cutHead } from '../text.ts'
+
 /** A statistical summary of records, fed one at a time so that its input is never held. */
 export interface Template {
   readonly name: string
@@ -5,8 +7,6 @@ export interface Template {
   /** Plain JSON; the order of keys is the order of importance. */
   finish(): Record<string, unknown>
 }
-
-export type TemplateName = 'metrics' | 'timeseries' | 'logs' | 'traces' | 'generic'
 
 /** First present field of several spellings. */
 export function pick(record: Record<string, unknown>, ...keys: readonly string[]): unknown {
@@ -27,11 +27,8 @@ export function number(value: unknown): number | undefined {
   return Number.isFinite(parsed) ? parsed : undefined
 }
 
-export function shortText(value: string, chars: number): string {
-  return value.length <= chars
-    ? value
-    : `${value.slice(0, value.charCodeAt(chars - 1) >= 0xd800 && value.charCodeAt(chars - 1) <= 0xdbff ? chars - 1 : chars)}…`
-}
+export const shortText = (value: string, chars: number): string =>
+  value.length <= chars ? value : `${cutHead(value, chars)}…`
 
 /** Keeps the `size` largest by score; earlier ones win ties. */
 export class Largest<T> {

@@ -15,7 +15,7 @@ interface Point {
   readonly value: number
 }
 
-/** Series of points, in the forms of Cloud Monitoring, Prometheus and plain data points. */
+/** Series of points, in the forms of Cloud Monitoring and Prometheus. */
 export function timeseriesTemplate(): Template {
   let total = 0
   let points = 0
@@ -107,7 +107,7 @@ function labelsOf(record: Record<string, unknown>): { labels?: string } {
 }
 
 function pointsOf(record: Record<string, unknown>): Point[] {
-  const list = pick(record, 'points', 'values', 'datapoints', 'data_points', 'dataPoints')
+  const list = pick(record, 'points', 'values')
   if (Array.isArray(list)) return list.map(pointOf).filter((point) => point !== undefined)
   const single = record['value']
   const point = Array.isArray(single) ? pointOf(single) : undefined
@@ -116,12 +116,9 @@ function pointsOf(record: Record<string, unknown>): Point[] {
 
 function pointOf(raw: unknown): Point | undefined {
   if (Array.isArray(raw)) {
-    // Prometheus writes [time, "value"], Graphite [value, time]: the larger number is the time.
-    const first = number(raw[0])
-    const second = number(raw[1])
-    if (first === undefined || second === undefined) return undefined
-    const swapped = second > 1e9 && first < 1e9
-    return { time: String(raw[swapped ? 1 : 0]), value: swapped ? first : second }
+    // Prometheus writes [time, "value"].
+    const value = number(raw[1])
+    return value === undefined ? undefined : { time: String(raw[0]), value }
   }
   if (!isRecord(raw)) {
     const value = number(raw)
@@ -129,11 +126,9 @@ function pointOf(raw: unknown): Point | undefined {
   }
   const interval = raw['interval']
   const time = text(
-    isRecord(interval)
-      ? pick(interval, 'endTime', 'end_time', 'startTime')
-      : pick(raw, 'timestamp', 'time', 'ts', 'timeUnixNano', 't'),
+    isRecord(interval) ? pick(interval, 'endTime', 'end_time', 'startTime') : pick(raw, 'timestamp', 'time', 'ts'),
   )
-  const value = valueOf(pick(raw, 'value', 'v', 'asDouble', 'asInt', 'y'))
+  const value = valueOf(raw['value'])
   return value === undefined ? undefined : { value, time }
 }
 

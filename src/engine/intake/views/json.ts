@@ -3,17 +3,17 @@ import { Fields } from '../json/fields.ts'
 import { eachEntry, eachItem, isArrayAt, isObjectAt, keyText, type Span } from '../../../core/json/lexer.ts'
 import { renderJson, type JsonOptions } from '../json/json-view.ts'
 import { eachJsonLine, eachRecord, type RecordList, type RecordVisitor } from '../json/records.ts'
-import { TEMPLATES, type TemplateName } from '../templates/index.ts'
+import { logsTemplate } from '../logs/log-view.ts'
+import type { Template } from '../templates/template.ts'
+import { timeseriesTemplate } from '../templates/timeseries.ts'
 import { counted, cutHead, grouped } from '../text.ts'
 import type { ContentKind, BodyView, RenderedBody, ViewInput } from '../types.ts'
 import { withinRoom } from './text.ts'
 import { isRecord, textOf } from '../../../core/values.ts'
 
-const TEMPLATE_OF: Partial<Record<ContentKind, TemplateName>> = {
-  metrics: 'metrics',
-  'time-series': 'timeseries',
-  log: 'logs',
-  traces: 'traces',
+const TEMPLATES: Partial<Record<ContentKind, () => Template>> = {
+  'time-series': timeseriesTemplate,
+  log: logsTemplate,
 }
 
 /** Candidates at each end; more could not be shown within any budget that asks for a view. */
@@ -80,8 +80,7 @@ function recordsView(
   list?: RecordList,
 ): BodyView | undefined {
   const { text, kind, clean } = input
-  const templateName = TEMPLATE_OF[kind]
-  const template = templateName === undefined ? undefined : TEMPLATES[templateName]()
+  const template = TEMPLATES[kind]?.()
   const fields = new Fields()
   const first: RecordSpan[] = []
   const last: RecordSpan[] = []

@@ -105,11 +105,11 @@ const MIN_LINE = 16
 /** A line that is longer than this is ranked by its start. */
 const RANKED_CHARS = 2_000
 
-export interface LineView {
+interface LineView {
   readonly total: number
   /** Lines of each rank, whether shown or not. */
   readonly ranked: readonly number[]
-  render(chars: number): { readonly text: string; readonly lines: number; readonly whole: boolean }
+  render(chars: number): { readonly text: string; readonly lines: number }
 }
 
 interface Block {
@@ -122,14 +122,7 @@ interface Block {
   readonly end: readonly string[]
 }
 
-export interface LineInput {
-  readonly text: string
-  readonly from: number
-  readonly windowChars: number
-  readonly clean: (text: string) => string
-}
-
-function viewLines({ text, from, windowChars, clean }: LineInput, profile: LineProfile): LineView {
+function viewLines({ text, from, windowChars, clean }: ViewInput, profile: LineProfile): LineView {
   const ranks: Candidates[] = [0, 1, 2, 3].map(() => ({ first: [], seen: 0 }))
   const head: Line[] = []
   let headChars = 0
@@ -240,10 +233,9 @@ function write(
   text: string,
   lines: readonly Line[],
   { total, chars, maxLine, blocks, clean }: WriteOptions,
-): { text: string; lines: number; whole: boolean } {
+): { text: string; lines: number } {
   const out: string[] = []
   let next = 0
-  let cut = false
   let open: Block | undefined
   for (const line of lines) {
     const block = blocks.find((each) => each.open < line.index && line.index <= each.close)
@@ -252,15 +244,13 @@ function write(
       out.push(omittedLines(line.index - next, total))
       if (block !== undefined && (block !== open || block.repeat)) out.push(...block.reopen.map(clean))
     }
-    const whole = line.end - line.start <= maxLine
-    cut ||= !whole
     out.push(cutLine(text, line, maxLine, clean))
     open = blocks.find((each) => each.open <= line.index && line.index < each.close)
     next = line.index + 1
   }
   if (open !== undefined && next <= open.close) out.push(...open.end)
   if (next < total && chars >= MARKED_CHARS) out.push(omittedLines(total - next, total))
-  return { text: out.join('\n'), lines: lines.length, whole: lines.length === total && !cut }
+  return { text: out.join('\n'), lines: lines.length }
 }
 
 const TROUBLE = /error|exception|fatal|fail(?:ed|ure)|panic|denied|refused|timed? ?out/i

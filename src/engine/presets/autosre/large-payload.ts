@@ -2,8 +2,8 @@ import { isRecord } from '../../../core/values.ts'
 import type { PresentOptions } from '../../deps.ts'
 import { typeName } from '../../intake/json/fields.ts'
 import { jsonText } from '../../intake/json/json-view.ts'
-import { describeObject, runTemplate, TOOL_TEMPLATES, type TemplateName } from '../../intake/templates/index.ts'
 import { cutHead } from '../../intake/text.ts'
+import { describeObject, runTemplate, TOOL_TEMPLATES, type TemplateName } from './templates.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
 interface Analysis {
@@ -34,7 +34,7 @@ export function analyse(result: unknown, options: LargePayloadOptions): Analysis
 const genericContent = (result: unknown): Record<string, unknown> =>
   isRecord(result) && recordsOf(result).length === 0
     ? describeObject(result)
-    : runTemplate('generic' satisfies TemplateName, recordsOf(result))
+    : runTemplate('generic', recordsOf(result))
 
 /** The list that a result is, or holds. */
 function recordsOf(result: unknown): readonly unknown[] {

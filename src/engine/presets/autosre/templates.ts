@@ -1,20 +1,20 @@
 import { isRecord } from '../../../core/values.ts'
-import { Counter, Fields, typeName } from '../json/fields.ts'
-import { jsonText } from '../json/json-view.ts'
-import { logsTemplate } from '../logs/log-view.ts'
-import { pick, shortText, type Template, type TemplateName, text } from './template.ts'
-import { timeseriesTemplate } from './timeseries.ts'
+import { Counter, Fields, typeName } from '../../intake/json/fields.ts'
+import { jsonText } from '../../intake/json/json-view.ts'
+import { logsTemplate } from '../../intake/logs/log-view.ts'
+import { pick, shortText, type Template, text } from '../../intake/templates/template.ts'
+import { timeseriesTemplate } from '../../intake/templates/timeseries.ts'
 import { tracesTemplate } from './traces.ts'
 
-export type { Template, TemplateName } from './template.ts'
-
-export const TEMPLATES: Readonly<Record<TemplateName, () => Template>> = {
+const TEMPLATES = {
   metrics: metricsTemplate,
   timeseries: timeseriesTemplate,
   logs: logsTemplate,
   traces: tracesTemplate,
   generic: genericTemplate,
-}
+} satisfies Readonly<Record<string, () => Template>>
+
+export type TemplateName = keyof typeof TEMPLATES
 
 /** AutoSRE's known tools and the template that each is routed to. */
 export const TOOL_TEMPLATES: Readonly<Record<string, TemplateName>> = {
@@ -28,7 +28,7 @@ export const TOOL_TEMPLATES: Readonly<Record<string, TemplateName>> = {
 }
 
 /** Runs a template over values that are already in memory. */
-export function runTemplate(name: TemplateName, records: Iterable<unknown>): Record<string, unknown> {
+export function runTemplate(name: TemplateName, records: readonly unknown[]): Record<string, unknown> {
   const template = TEMPLATES[name]()
   for (const record of records) template.add(record)
   return template.finish()
