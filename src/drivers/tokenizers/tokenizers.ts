@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { type Count, exactly } from '../../core/count.ts'
 import type { EventBody } from '../../core/events.ts'
 import { createMeter } from '../../meter/meter.ts'
@@ -17,8 +16,7 @@ export interface Tokenizers {
   load(family: string): Promise<boolean>
 }
 
-type CountTokens = (text: string) => number
-type Loader = () => Promise<CountTokens | undefined>
+type Loader = () => Promise<((text: string) => number) | undefined>
 
 export function createTokenizers(options: TokenizersOptions = {}): Tokenizers {
   const { onEvent = () => {} } = options
@@ -64,53 +62,33 @@ export type TiktokenEncoding = 'o200k' | 'cl100k'
 const LOADERS: Readonly<Record<string, Loader>> = {
   o200k: () => loadTiktoken('o200k'),
   cl100k: () => loadTiktoken('cl100k'),
-  gemini: loadGemma,
 }
 
 /**
- * No word is as long. The packages take a time that grows with the square of a run without a boundary, so a longer one is counted in parts; a
+ * No word is as long. The package takes a time that grows with the square of a run without a boundary, so a longer one is counted in parts; a
  * cut costs at most a token or two.
  */
 const LONG_RUN = /[\p{L}\p{M}]{128}|[^\s\p{L}\p{N}]{128}|\s{128}/gu
 
-const inParts =
-  (count: CountTokens): CountTokens =>
-  (text) => {
+/** Markup of a vocabulary is plain text in a prompt. */
+const PLAIN = { disallowedSpecial: new Set<string>() }
+
+/** The optional package `gpt-tokenizer`; undefined where that is not installed. */
+export async function loadTiktoken(encoding: TiktokenEncoding): Promise<((text: string) => number) | undefined> {
+  const loading =
+    encoding === 'o200k' ? import('gpt-tokenizer/encoding/o200k_base') : import('gpt-tokenizer/encoding/cl100k_base')
+  const library = await loading.catch(() => undefined)
+  if (library === undefined) return undefined
+  const { countTokens } = library
+  return (text) => {
     let tokens = 0
     let from = 0
     for (const { 0: run, index } of text.matchAll(LONG_RUN)) {
       const end = index + run.length
-      tokens += count(text.slice(from, end))
+      tokens += countTokens(text.slice(from, end), PLAIN)
       from = end
     }
-    return tokens + count(text.slice(from))
-  }
-
-/** Markup of a vocabulary is plain text in a prompt. */
-const PLAIN = { disallowedSpecial: new Set<string>() }
-
-/** By the optional package `gpt-tokenizer`; undefined where that is not installed. */
-export async function loadTiktoken(encoding: TiktokenEncoding): Promise<CountTokens | undefined> {
-  const loading =
-    encoding === 'o200k' ? import('gpt-tokenizer/encoding/o200k_base') : import('gpt-tokenizer/encoding/cl100k_base')
-  const library = await loading.catch(() => undefined)
-  return library && inParts((text) => library.countTokens(text, PLAIN))
-}
-
-/** What `bpe-lite` writes for a character outside the vocabulary; Gemma writes its bytes, four of most such characters. */
-const UNKNOWN = 3
-const BYTES_UNSEEN = 3
-
-/** Gemini counts with Gemma's vocabulary: recorded requests agree to the token. By the package `bpe-lite`, which a program installs itself. */
-async function loadGemma(): Promise<CountTokens | undefined> {
-  try {
-    const { encode } = createRequire(import.meta.url)('bpe-lite') as typeof import('bpe-lite')
-    return inParts((text) => {
-      const ids = encode(text, 'gemini')
-      return ids.length + BYTES_UNSEEN * ids.filter((id) => id === UNKNOWN).length
-    })
-  } catch {
-    return undefined
+    return tokens + countTokens(text.slice(from), PLAIN)
   }
 }
 
