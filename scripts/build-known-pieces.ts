@@ -5,32 +5,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { O200K } from '../src/meter/bpe/vocabularies.ts'
+import { readTiktokenRanks } from '../src/meter/bpe/bpe.ts'
 import { addKnown, FILTER_WORDS, hashStart, hashStep, hashWithLead } from '../src/meter/estimator/scan.ts'
-
-const UPPER = '[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]'
-const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'
-const LEAD = '[^\\r\\n\\p{L}\\p{N}]?'
-const CONTRACTION = "'[sSſdDmMtT]|'[lL][lL]|'[vV][eE]|'[rR][eE]"
-/** How the encoding cuts text into pieces before merging. */
-const O200K = new RegExp(
-  [
-    `${LEAD}${UPPER}*${LOWER}+(?:${CONTRACTION})?`,
-    `${LEAD}${UPPER}+${LOWER}*(?:${CONTRACTION})?`,
-    '\\p{N}{1,3}',
-    ' ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*',
-    '\\s*[\\r\\n]+',
-    '\\s+(?!\\S)',
-    '\\s+',
-  ].join('|'),
-  'u',
-)
 
 const vocabulary = createRequire(import.meta.url).resolve('gpt-tokenizer/data/o200k_base.tiktoken')
 const filter = new Uint32Array(FILTER_WORDS)
 let pieces = 0
-for (const line of readFileSync(vocabulary, 'latin1').split('\n')) {
-  const token = Buffer.from(line.split(' ')[0]!, 'base64').toString('utf8')
-  if (token === '' || token.includes('\ufffd') || /^[\s\p{N}]+$/u.test(token) || !isWholePiece(token)) continue
+for (const bytes of (await readTiktokenRanks(readFileSync(vocabulary, 'latin1'))).keys()) {
+  const token = Buffer.from(bytes, 'latin1').toString('utf8')
+  if (token.includes('\ufffd') || /^[\s\p{N}]+$/u.test(token) || !isWholePiece(token)) continue
   addKnown(filter, hashOf(token))
   pieces++
 }
@@ -46,6 +30,7 @@ function packed(): Buffer {
 }
 
 function isWholePiece(token: string): boolean {
+  O200K.lastIndex = 0
   return O200K.exec(token)?.[0] === token
 }
 

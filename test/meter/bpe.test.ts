@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { get_encoding } from 'tiktoken'
 import { describe, expect, it } from 'vitest'
 import { filesBelow, readText, sharedData } from '../../bench/lib/shared.ts'
-import { createTokenizers, loadTiktoken, type TiktokenEncoding } from '../../src/drivers/tokenizers/tokenizers.ts'
+import { loadTiktoken, type TiktokenEncoding } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { awkwardText, seeded } from './random.ts'
 
 const SEED = 20_261_115
@@ -13,32 +13,26 @@ describe.each(['o200k', 'cl100k'] as const)('exact BPE: %s', async (encoding: Ti
   const reference = get_encoding(`${encoding}_base`)
   const expected = (text: string): number => reference.encode_ordinary(text).length
 
-  it(`agrees with the reference on 98 of 100 awkward strings, and else but for a token (seed ${SEED})`, () => {
+  it(`agrees with the reference on 4,000 awkward strings (seed ${SEED})`, () => {
     const random = seeded(SEED)
-    let differing = 0
     for (let i = 0; i < 4000; i++) {
       const text = awkwardText(random, 14)
-      const difference = Math.abs(count(text) - expected(text))
-      expect(difference, JSON.stringify(text)).toBeLessThanOrEqual(1)
-      if (difference > 0) differing++
+      expect(count(text), JSON.stringify(text)).toBe(expected(text))
     }
-    expect(differing).toBeLessThan(80)
   })
 
   it('agrees with the reference on this source tree', () => {
-    for (const path of ['src/meter/meter.ts', 'src/core/price.ts', 'package.json']) {
+    for (const path of ['src/meter/bpe/bpe.ts', 'src/core/price.ts', 'package.json']) {
       const text = readFileSync(path, 'utf8')
       expect(count(text), path).toBe(expected(text))
     }
   })
 
-  it('agrees with the reference on runs without a boundary, but for a token or two at each cut', () => {
+  it('agrees with the reference on runs that make other tokenizers quadratic', () => {
     for (const run of ['a', 'ab', ' ', '\n', '-', '的', '😀', '\t ', 'Ab1']) {
       for (const length of [1, 2, 19, 20, 21, 22, 127, 500]) {
         const text = run.repeat(length)
-        const cuts = Math.floor(text.length / 128)
-        const difference = Math.abs(count(text) - expected(text))
-        expect(difference, `${JSON.stringify(run)} x ${length}`).toBeLessThanOrEqual(2 * cuts)
+        expect(count(text), `${JSON.stringify(run)} x ${length}`).toBe(expected(text))
       }
     }
   })
@@ -57,8 +51,7 @@ describe.each(['o200k', 'cl100k'] as const)('exact BPE: %s', async (encoding: Ti
     const files = filesBelow(root).filter((path) => /^(multilingual|github-api|html|logs)\//.test(path))
     expect(files.length).toBeGreaterThan(10)
     for (const path of files) {
-      // JavaScript takes a byte order mark for white space, and the package with it.
-      const text = readText(join(root, path)).slice(0, 20_000).replaceAll('\ufeff', '')
+      const text = readText(join(root, path)).slice(0, 20_000)
       expect(count(text), path).toBe(expected(text))
     }
   })
@@ -77,13 +70,5 @@ describe('exact BPE on a megabyte without a boundary', () => {
     const tenth = count(unit.repeat(Math.floor(length / 10)))
     expect(whole / tenth).toBeGreaterThan(9.9)
     expect(whole / tenth).toBeLessThan(10.1)
-  })
-})
-
-describe('tokenizers', () => {
-  it('leave counting to the estimator where there is no exact one', async () => {
-    const tokenizers = createTokenizers()
-    expect(await tokenizers.load('claude')).toBe(false)
-    expect(tokenizers.get('claude')).toBeUndefined()
   })
 })

