@@ -32,7 +32,7 @@ const dialectOf = ({ name }: Seal): Dialect => ({
   hasBatches: true,
   firstEdits: 'edit_firsts',
   derived: ['edit_firsts', 'words'],
-  words: { from: 'words w', record: 'w.record', match: 'w.words @@ CAST(? AS tsquery)', and: ' & ' },
+  words: { from: 'words w', record: 'w.record', match: 'w.words @@ CAST(? AS tsquery)', and: ' & ', or: ' | ' },
   quote: "'",
   *addWords({ record, session }, words) {
     for (let i = 0; i < words.length; i += WORDS_PER_ROW) {

@@ -77,6 +77,14 @@ const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX vals_by_session ON vals (tenant, session) WHERE session IS NOT NULL;
     `,
   },
+  {
+    name: 'search words by their stem',
+    // They go in again in slices, as those of new records do.
+    sql: `
+      DELETE FROM words;
+      UPDATE meta SET value = '0' WHERE key = 'words';
+    `,
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
