@@ -24,7 +24,7 @@ export function render(found: readonly Found[], best: readonly Ranked[], { most,
     const { from, to } = found[entry]!.indexed.spans[passage]!
     const others = chosen.get(entry)
     if (others === undefined && chosen.size >= most) continue
-    const place = others === undefined ? placeOf(found, entry, [passage], newest).length + 1 : 2
+    const place = others === undefined ? placeOf(found, entry, [passage], newest).length + 1 : 3
     const cost = place + to - from
     // The best one is shown in part rather than not at all.
     if (cost > left && chosen.size > 0) continue
@@ -47,10 +47,9 @@ export function render(found: readonly Found[], best: readonly Ranked[], { most,
   return { items, text: `${parts.join('\n')}${footer}` }
 }
 
-const footerOf = (found: readonly Found[]): string => {
-  const last = found.at(-1)!
-  const newest = last.name.startsWith('#') ? `Newest: ${last.name}. ` : ''
-  return `\n(${newest}To read on: {"handle":"${last.name}"} with start and count.)`
+function footerOf(found: readonly Found[]): string {
+  const { name } = found.at(-1)!
+  return `\n(${name.startsWith('#') ? `Newest: ${name}. ` : ''}Read on: {"handle":"${name}","start":1})`
 }
 
 /** Passages in the order of the text; what stands between them is left out. */
@@ -90,7 +89,8 @@ function placeOf(
   const { kind, name } = one
   const { role, tool, about = '', at, text } = one.entry
   const when = at === undefined ? '' : `, ${new Date(at).toISOString().slice(0, 16).replace('T', ' ')}`
-  if (tool === undefined) return `${name} ${role}${when}: `
+  // What people wrote needs no word for it: an answer is made of evidence.
+  if (tool === undefined) return `${name}${role === 'user' ? '' : ` ${role}`}${when}: `
   const what = `${kind === 'call' ? 'call of ' : ''}${tool}${about === '' ? '' : ` ${about}`}`
   const spans = passages.map((passage) => one.indexed.spans[passage]!)
   const lines =
