@@ -1,7 +1,7 @@
 import type { ItemSeen } from '../../core/records.ts'
 import type { SearchHit } from '../../ports/session-store.ts'
 import type { Query } from '../../util/search/query.ts'
-import { type Counts, type Entry, headOf, indexOf, rank } from '../../util/search/rank.ts'
+import { Corpus, type Counts, type Entry, headOf, indexOf } from '../../util/search/rank.ts'
 import { readerOf } from '../../util/search/words.ts'
 
 const EXCERPT_LENGTH = 240
@@ -54,15 +54,16 @@ function endOfPiece(text: string, from: number): number {
 /** Records in the order of their best passage: the one ranking, with the counts of everything that the store holds. */
 export function rankRecords(items: readonly StoredItem[], query: Query, counts: Counts, limit: number): SearchHit[] {
   const ordered = items.toSorted((a, b) => a.record.at - b.record.at || a.version - b.version)
-  const candidates = ordered.map(({ record }) => {
+  const corpus = new Corpus()
+  for (const { record } of ordered) {
     const entry = entryOf(record)
-    return { entry, indexed: indexOf(entry), isApart: true }
-  })
+    corpus.add({ entry, indexed: indexOf(entry), isApart: true })
+  }
   const hits = new Map<number, SearchHit>()
-  for (const { entry, passage } of rank(candidates, query, counts)) {
+  for (const { entry, passage } of corpus.rank(query, counts)) {
     if (hits.has(entry)) continue
     const { session, version, record } = ordered[entry]!
-    const { from } = candidates[entry]!.indexed.spans[passage]!
+    const { from } = corpus.candidates[entry]!.indexed.spans[passage]!
     hits.set(entry, { session, version, excerpt: excerptOf(record.text, from) })
     if (hits.size >= limit) break
   }

@@ -9,26 +9,35 @@ interface Bound {
   readonly most: number
   /** Characters. */
   readonly room: number
+  /** Entries that stand beside each other are one: what is said around something belongs to it. */
+  readonly areStretchesOne: boolean
 }
 
 /** Less of a passage says too little. */
 const LEAST_PART = 80
 
 /** The best passages by entry, each entry in the place of its best one, within the bound. */
-export function render(found: readonly Found[], best: readonly Ranked[], { most, room }: Bound): Recalled {
-  const newest = newestOf(found)
+export function render(
+  found: readonly Found[],
+  best: readonly Ranked[],
+  { most, room, areStretchesOne }: Bound,
+): Recalled {
   const footer = footerOf(found)
   const chosen = new Map<number, number[]>()
   let left = room - footer.length
+  let hits = 0
   for (const { entry, passage } of best) {
     const { from, to } = found[entry]!.indexed.spans[passage]!
     const others = chosen.get(entry)
-    if (others === undefined && chosen.size >= most) continue
-    const place = others === undefined ? placeOf(found, entry, [passage], newest).length + 1 : 3
+    const isBeside = areStretchesOne && [entry - 2, entry - 1, entry + 1, entry + 2].some((near) => chosen.has(near))
+    const isNew = others === undefined && !isBeside
+    if (isNew && hits >= most) continue
+    const place = others === undefined ? placeOf(found, entry, [passage]).length + 1 : 3
     const cost = place + to - from
     // The best one is shown in part rather than not at all.
     if (cost > left && chosen.size > 0) continue
     left -= cost
+    if (isNew) hits++
     if (others === undefined) chosen.set(entry, [passage])
     else others.push(passage)
     if (left < LEAST_PART) break
@@ -38,7 +47,7 @@ export function render(found: readonly Found[], best: readonly Ranked[], { most,
   for (const [entry, passages] of chosen) {
     const one = found[entry]!
     const { text, tool, at } = one.entry
-    const place = placeOf(found, entry, passages, newest)
+    const place = placeOf(found, entry, passages)
     const excerpt = excerptOf(one, passages).slice(0, Math.max(1, room - footer.length - place.length - 1))
     const { identity, kind, callId, name: handle } = one
     items.push({ identity, kind, toolName: tool, callId, at, excerpt, characters: text.length, handle })
@@ -65,26 +74,12 @@ function excerptOf({ entry: { text }, indexed: { spans } }: Found, passages: rea
   return excerpt
 }
 
-/** The newest entry of each tool and what it was called with. */
-function newestOf(found: readonly Found[]): ReadonlyMap<string, number> {
-  const newest = new Map<string, number>()
-  for (const [i, one] of found.entries()) {
-    const key = replacedBy(one)
-    if (key !== undefined) newest.set(key, i)
-  }
-  return newest
-}
-
+/** A later result of the same tool for the same file or command takes the place of one. */
 const replacedBy = ({ kind, entry: { tool, about } }: Found): string | undefined =>
   kind === 'result' && about !== undefined && about !== '' ? `${tool} ${about}` : undefined
 
 /** Where an entry stands, before its text. */
-function placeOf(
-  found: readonly Found[],
-  entry: number,
-  passages: readonly number[],
-  newest: ReadonlyMap<string, number>,
-): string {
+function placeOf(found: readonly Found[], entry: number, passages: readonly number[]): string {
   const one = found[entry]!
   const { kind, name } = one
   const { role, tool, about = '', at, text } = one.entry
@@ -98,7 +93,7 @@ function placeOf(
       ? ''
       : `, lines ${lineAt(text, Math.min(...spans.map(({ from }) => from)))}-${lineAt(text, Math.max(...spans.map(({ to }) => to)))}`
   const key = replacedBy(one)
-  const later = key === undefined ? entry : newest.get(key)!
+  const later = key === undefined ? entry : found.findLastIndex((other) => replacedBy(other) === key)
   const again = later === entry ? '' : `, again in ${found[later]!.name}`
   return `${name} ${what}${lines}${when}${again}:\n`
 }

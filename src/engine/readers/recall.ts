@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { type Query, readQuery } from '../../util/search/query.ts'
-import { distinct, indexOf, rank, type Ranked } from '../../util/search/rank.ts'
+import { Corpus, distinct, indexOf, type Ranked } from '../../util/search/rank.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 import { type CallHead, entryOf, type Found, indexedItem } from './entries.ts'
 import type { ReaderAnswer } from './reader.ts'
@@ -15,6 +15,11 @@ export interface RecallOptions {
   readonly limit?: number
   /** Characters of the whole answer. @default 6000 */
   readonly maxCharacters?: number
+}
+
+/** A model asks for hits, and gets what stands beside one as part of it. */
+interface AskedOptions extends RecallOptions {
+  readonly areStretchesOne?: boolean
 }
 
 export interface RecalledItem {
@@ -59,7 +64,7 @@ type Archive = Pick<SessionStore, 'search' | 'read'>
 
 /** What is looked through: everything, or what a store chose, which has been ranked already. */
 export interface Searched {
-  readonly found: readonly Found[]
+  readonly corpus: Corpus<Found>
   readonly ranked?: readonly Ranked[]
 }
 
@@ -73,7 +78,7 @@ const MOST_PASSAGES = 100
  * Searches the history that a request brings along, in view or not. Nothing else is asked: what another conversation, another agent or
  * an abandoned branch said is not in it.
  */
-export const recall = (history: RecallHistory, query: string, options: RecallOptions = {}): Promise<Recalled> =>
+export const recall = (history: RecallHistory, query: string, options: AskedOptions = {}): Promise<Recalled> =>
   answerFrom(() => historyFound(history), query, options)
 
 /** Searches what the archive holds: for a process that has not seen a request of the session yet. */
@@ -81,7 +86,7 @@ export const recallArchived = (
   archive: Archive,
   owner: ArchiveOwner,
   query: string,
-  options: RecallOptions = {},
+  options: AskedOptions = {},
   known?: ArchivedSession,
 ): Promise<Recalled> =>
   answerFrom((asked) => archiveFound(archive, owner, query, asked, known ?? new ArchivedSession()), query, options)
@@ -89,49 +94,69 @@ export const recallArchived = (
 async function answerFrom(
   look: (query: Query) => Promise<Searched>,
   text: string,
-  { limit = MOST_PASSAGES, maxCharacters = 6_000 }: RecallOptions,
+  { limit = MOST_PASSAGES, maxCharacters = 6_000, areStretchesOne = false }: AskedOptions,
 ): Promise<Recalled> {
   if (text.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const query = readQuery(text, Date.now())
-  const { found, ranked = rank(found, query) } = await look(query)
+  const { corpus, ranked = corpus.rank(query) } = await look(query)
+  const found = corpus.candidates
   const best = distinct(found, ranked, MOST_PASSAGES)
   const room = Math.max(LEAST_CHARACTERS, maxCharacters)
   if (best.length === 0) return { items: [], text: (await nearestWords(found, query, text)).slice(0, room) }
-  return render(found, best, { most: Math.max(1, Math.floor(limit)), room })
+  return render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
 }
 
+/** What was indexed of a history, found again by its first item: the next request has a few items more. */
+interface Indexed {
+  readonly items: Item[]
+  readonly redact: RecallHistory['redact']
+  readonly calls: Map<string, CallHead>
+  readonly corpus: Corpus<Found>
+}
+
+const histories = new WeakMap<Item, Indexed>()
+
 async function historyFound({ items, links, redact }: RecallHistory): Promise<Searched> {
+  const [first] = items
+  if (first === undefined) return { corpus: new Corpus() }
+  const before = histories.get(first)
+  const isGrown = before?.redact === redact && before?.items.every((item, i) => item === items[i]) === true
+  const known: Indexed = isGrown ? before! : { items: [], redact, calls: new Map(), corpus: new Corpus() }
+  histories.set(first, known)
   const identities = new Map(links.map(({ index, identity }) => [index, identity]))
-  const calls = new Map<string, CallHead>()
-  const found: Found[] = []
   const pause = yieldNow()
-  for (const [index, item] of items.entries()) {
-    const indexed = indexedItem(item, calls, redact)
+  // Another search of the same history may go on with it while this one waits.
+  while (known.items.length < items.length) {
+    const index = known.items.length
+    const item = items[index]!
+    known.items.push(item)
+    const indexed = indexedItem(item, known.calls, redact)
+    if (indexed !== undefined) {
+      const { kind, callId, id } = item
+      const identity = identities.get(index) ?? `outside:${id}`
+      known.corpus.add({ ...indexed, identity, kind, callId, name: `#${index + 1}` })
+    }
     await pause()
-    if (indexed === undefined) continue
-    const { kind, callId, id } = item
-    const identity = identities.get(index) ?? `outside:${id}`
-    found.push({ ...indexed, identity, kind, callId, name: `#${index + 1}` })
   }
-  return { found }
+  return known
 }
 
 /** What a session's log says, as far as it was read: a further search reads what is new. */
 export class ArchivedSession {
-  readonly #found: Found[] = []
+  readonly #corpus = new Corpus<Found>()
   readonly #calls = new Map<string, CallHead>()
   #version = 0
 
-  async read(archive: Archive, tenant: string, session: string, agent?: string): Promise<readonly Found[]> {
+  async read(archive: Archive, tenant: string, session: string, agent?: string): Promise<Corpus<Found>> {
     const pause = yieldNow()
     for await (const { version, record } of archive.read(tenant, session, this.#version)) {
       this.#version = version
       if (record.type !== 'item-seen' || (agent !== undefined && record.agent !== agent)) continue
       const found = foundIn(record, this.#calls, `#${version}`)
-      if (found !== undefined) this.#found.push(found)
+      if (found !== undefined) this.#corpus.add(found)
       await pause()
     }
-    return this.#found
+    return this.#corpus
   }
 }
 
@@ -143,19 +168,21 @@ async function archiveFound(
   query: Query,
   known: ArchivedSession,
 ): Promise<Searched> {
-  if (session !== undefined) return { found: await known.read(archive, tenant, session, agent) }
-  const found: Found[] = []
+  if (session !== undefined) return { corpus: await known.read(archive, tenant, session, agent) }
+  const corpus = new Corpus<Found>()
   const ranked: Ranked[] = []
   for (const { session: of, version } of await archive.search(tenant, text, { limit: CANDIDATES })) {
     const record = await recordAt(archive, tenant, of, version)
     if (record === undefined || (agent !== undefined && record.agent !== agent)) continue
     const one = foundIn(record, new Map(), `${of}#${version}`)
     if (one === undefined) continue
-    const best = rank([one], query)[0]
-    if (best !== undefined) ranked.push({ ...best, entry: found.length })
-    found.push(one)
+    const alone = new Corpus()
+    alone.add(one)
+    const best = alone.rank(query)[0]
+    if (best !== undefined) ranked.push({ ...best, entry: corpus.candidates.length })
+    corpus.add(one)
   }
-  return { found, ranked }
+  return { corpus, ranked }
 }
 
 async function recordAt(
@@ -181,7 +208,7 @@ export interface RecallAnswer extends ReaderAnswer, Recalled {}
 
 /** Answers a call of the `recall` tool. What the model did wrong is part of the answer. */
 export async function answerRecall(
-  search: (query: string, options: RecallOptions) => Promise<Recalled>,
+  search: (query: string, options: AskedOptions) => Promise<Recalled>,
   input: unknown,
 ): Promise<RecallAnswer> {
   const given = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>
@@ -190,6 +217,7 @@ export async function answerRecall(
     return { ok: false, text: 'recall needs a query: the words to look for.', items: [], handles: [], truncated: false }
   const { items, text } = await search(query, {
     limit: typeof limit === 'number' && limit >= 1 ? limit : undefined,
+    areStretchesOne: true,
     maxCharacters: typeof maxCharacters === 'number' ? maxCharacters : undefined,
   })
   return { ok: true, text, items, handles: [], truncated: items.some((item) => item.excerpt.length < item.characters) }

@@ -98,80 +98,126 @@ export function isAsked({ file, tool, role, since, exact, isOnlyExact }: Query, 
   return exact.every((one) => lower.includes(one))
 }
 
-/** Most words match no question: one look at this tells. */
-const FILTER_SIZE = 1 << 16
+/** Entries in the order of their conversation, with an index of their words that grows with them. */
+export class Corpus<C extends Candidate = Candidate> {
+  readonly candidates: C[] = []
+  /** The place of the first passage of each entry, among all. Before the first and behind the last there is room for what has no neighbours. */
+  readonly #first: number[] = []
+  /** The entry of each passage. */
+  readonly #entries: number[] = []
+  #next: number = AROUND.length
+  #passages = 0
+  /** Where each word stands, once for each time. */
+  readonly #places = new Map<number, number[]>()
+  /** What an occurrence counts in each passage: less in a long one. */
+  readonly #shares: number[] = []
+  /** Words of heads, by entry. */
+  readonly #heads = new Map<number, number[]>()
 
-/** Candidates in the order of their conversation; passages with a score, the best first, of equals the newest. `counts`: of what they were chosen from. */
-export function rank(candidates: readonly Candidate[], query: Query, counts?: Counts): Ranked[] {
-  const { places } = query
-  const width = query.words.length
-  const filter = new Uint8Array(FILTER_SIZE)
-  for (const word of places.keys()) filter[word & (FILTER_SIZE - 1)] = 1
-  const first: number[] = []
-  let total = AROUND.length
-  for (const { indexed, isApart } of candidates) {
-    if (isApart === true) total += AROUND.length
-    first.push(total)
-    total += indexed.spans.length
-  }
-  const hits = new Float32Array((total + AROUND.length) * width)
-  const isNear = new Uint8Array(total + AROUND.length)
-  const holding = query.words.map(() => 0)
-  let passages = 0
-  for (const [c, { indexed }] of candidates.entries()) {
+  add(candidate: C): void {
+    const { indexed, isApart } = candidate
     const { ends, words, head } = indexed
-    const ofHead = new Set<number>()
-    for (const word of head) {
-      const place = places.get(word)
-      if (place !== undefined) ofHead.add(place)
-    }
-    passages += ends.length
-    for (let p = 0, at = 0; p < ends.length; p++) {
+    if (isApart === true) this.#next += AROUND.length
+    const entry = this.candidates.push(candidate) - 1
+    this.#first.push(this.#next)
+    for (const word of new Set(head)) push(this.#heads, word, entry)
+    for (let p = 0, at = 0; p < ends.length; p++, this.#next++) {
       const end = ends[p]!
-      const row = (first[c]! + p) * width
-      const share = 1 / (1 - B + (B * (end - at)) / USUAL_LENGTH)
-      let isHit = false
-      for (const place of ofHead) {
-        hits[row + place] = 1
-        isHit = true
-      }
-      for (; at < end; at++) {
-        if (filter[words[at]! & (FILTER_SIZE - 1)] === 0) continue
-        const place = places.get(words[at]!)
-        if (place === undefined) continue
-        hits[row + place] = hits[row + place]! + share
-        isHit = true
-      }
-      if (!isHit) continue
-      for (let place = 0; place < width; place++) if (hits[row + place]! > 0) holding[place]!++
-      for (let near = -AROUND.length; near <= AROUND.length; near++) isNear[first[c]! + p + near] = 1
+      this.#entries[this.#next] = entry
+      this.#shares[this.#next] = 1 / (1 - B + (B * (end - at)) / USUAL_LENGTH)
+      for (; at < end; at++) push(this.#places, words[at]!, this.#next)
     }
+    this.#passages += ends.length
   }
-  const known = counts ?? { passages, holding }
-  const rarity = known.holding.map((held) => Math.log(1 + (Math.max(known.passages, held) - held + 0.5) / (held + 0.5)))
-  const ranked: Ranked[] = []
-  for (const [c, { entry, indexed }] of candidates.entries()) {
-    if (!isAsked(query, entry)) continue
-    const weight = entry.role === 'user' ? PEOPLE : 1
-    for (let p = 0; p < indexed.spans.length; p++) {
-      if (isNear[first[c]! + p] === 0) continue
-      const score = scoreAt(hits, first[c]! + p, rarity) * weight * exactness(query, entry, indexed.spans[p]!)
-      if (score > 0) ranked.push({ entry: c, passage: p, score })
+
+  /** The passages with the highest scores, of equal ones the newest. `counts`: of what the entries were chosen from. */
+  rank(query: Query, counts?: Counts): Ranked[] {
+    const hits = this.#hits(query)
+    const known = counts ?? { passages: this.#passages, holding: hits.map(holdersIn) }
+    const rarity = known.holding.map((held) =>
+      Math.log(1 + (Math.max(known.passages, held) - held + 0.5) / (held + 0.5)),
+    )
+    const best = new Best()
+    const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1)
+    for (let at = AROUND.length; at < this.#next; at++) {
+      const around = scoreAt(hits, at, rarity)
+      // Looking at the entry takes longer than all that stands before this.
+      if (around === 0 || around * most < best.least) continue
+      const c = this.#entries[at]
+      if (c === undefined) continue
+      const { entry, indexed } = this.candidates[c]!
+      if (!isAsked(query, entry)) continue
+      const passage = at - this.#first[c]!
+      const weight = entry.role === 'user' ? PEOPLE : 1
+      best.add({ entry: c, passage, score: around * weight * exactness(query, entry, indexed.spans[passage]!) })
     }
+    return best.sorted()
   }
-  return ranked.sort((a, b) => b.score - a.score || b.entry - a.entry || a.passage - b.passage)
+
+  /** For each asked word, what it counts in each passage. */
+  #hits({ words, places }: Query): Float32Array[] {
+    const hits = words.map(() => new Float32Array(this.#next + AROUND.length))
+    for (const [word, place] of places) {
+      const row = hits[place]!
+      for (const at of this.#places.get(word) ?? []) row[at] = row[at]! + this.#shares[at]!
+    }
+    for (const [word, place] of places)
+      for (const c of this.#heads.get(word) ?? []) {
+        const { length } = this.candidates[c]!.indexed.spans
+        for (let p = 0; p < length; p++) {
+          const at = this.#first[c]! + p
+          hits[place]![at] = hits[place]![at]! + 1
+        }
+      }
+    return hits
+  }
 }
 
-function scoreAt(hits: Float32Array, at: number, rarity: readonly number[]): number {
-  const width = rarity.length
+function push(lists: Map<number, number[]>, word: number, at: number): void {
+  const list = lists.get(word)
+  if (list === undefined) lists.set(word, [at])
+  else list.push(at)
+}
+
+function holdersIn(row: Float32Array): number {
+  let held = 0
+  for (let i = 0; i < row.length; i++) if (row[i]! > 0) held++
+  return held
+}
+
+/** The next passages and those behind them add their shares. Plain loops: this is where the time of a query goes. */
+function scoreAt(hits: readonly Float32Array[], at: number, rarity: readonly number[]): number {
   let score = 0
-  for (let place = 0; place < width; place++) {
-    let count = hits[at * width + place]!
-    for (const [i, share] of AROUND.entries())
-      count += share * (hits[(at - i - 1) * width + place]! + hits[(at + i + 1) * width + place]!)
-    score += (rarity[place]! * count * (K1 + 1)) / (count + K1)
+  for (let place = 0; place < hits.length; place++) {
+    const row = hits[place]!
+    let count = row[at]!
+    for (let i = 1; i <= AROUND.length; i++) count += AROUND[i - 1]! * (row[at - i]! + row[at + i]!)
+    if (count > 0) score += (rarity[place]! * count * (K1 + 1)) / (count + K1)
   }
   return score
+}
+
+/** No answer holds more passages. */
+const MOST_RANKED = 400
+
+/** The passages with the highest scores: to put all of a long conversation in order would take longer than to find them. */
+class Best {
+  #kept: Ranked[] = []
+  /** Scores below it are not among them. */
+  least = 0
+
+  add(one: Ranked): void {
+    this.#kept.push(one)
+    if (this.#kept.length < 4 * MOST_RANKED) return
+    this.#kept = this.sorted()
+    this.least = this.#kept.at(-1)!.score
+  }
+
+  sorted(): Ranked[] {
+    return this.#kept
+      .sort((a, b) => b.score - a.score || b.entry - a.entry || a.passage - b.passage)
+      .slice(0, MOST_RANKED)
+  }
 }
 
 function exactness({ exact }: Query, { text }: Entry, { from, to }: Span): number {
