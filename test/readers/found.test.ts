@@ -85,7 +85,7 @@ describe('what recall finds', () => {
       answer('a limit of thirty'),
     ]
     const { items } = await find(said, query)
-    expect(items.map(({ handle }) => handle).sort()).toEqual(names)
+    expect(items.map(({ handle }) => handle ?? '').sort()).toEqual(names)
   })
 
   it.each([

@@ -2,7 +2,7 @@ import type { ItemSeen } from '../../core/records.ts'
 import type { SearchHit } from '../../ports/session-store.ts'
 import type { Query } from '../../util/search/query.ts'
 import { Corpus, type Counts, type Entry, headOf, indexOf } from '../../util/search/rank.ts'
-import { readerOf } from '../../util/search/words.ts'
+import { readerOf, wordsOf } from '../../util/search/words.ts'
 
 const EXCERPT_LENGTH = 240
 
@@ -39,7 +39,7 @@ export function wordPieces(record: ItemSeen): readonly (() => readonly string[])
     pieces.push(() => read(text.slice(start, end)))
     from = end
   }
-  const head = (): readonly string[] => readerOf('')(headOf(entryOf(record)))
+  const head = (): readonly string[] => wordsOf(headOf(entryOf(record)))
   return [head, ...pieces.map((_, i) => pieces[i % 2 === 0 ? i / 2 : pieces.length - (i + 1) / 2]!)]
 }
 

@@ -27,7 +27,7 @@ const TELLING = /path|file|command|cmd|url|pattern|query/i
 const LONGEST_ABOUT = 200
 
 /** The file or the command among the arguments of a call. */
-export function aboutOf(text: string): string {
+function aboutOf(text: string): string {
   const input = parsedJson(text)
   if (!isRecord(input)) return ''
   return Object.entries(input)

@@ -1,6 +1,6 @@
 import { passagesOf, type Span } from './passages.ts'
 import type { Query } from './query.ts'
-import { numberOf, readerOf } from './words.ts'
+import { numberOf, readerOf, wordsOf } from './words.ts'
 
 /*
  * BM25F over passages. The fields of a passage are its own words, the tool and the file that its text came from, and the passages around
@@ -60,35 +60,25 @@ const EXACT = 3
 
 export const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
 
-/** The words of each passage, for an index. */
-export function passageWords(entry: Entry): { readonly head: readonly string[]; passages(): Generator<string[]> } {
-  const read = readerOf(entry.text)
-  return {
-    head: readerOf('')(headOf(entry)),
-    *passages() {
-      for (const { from, to } of passagesOf(entry.text)) yield read(entry.text.slice(from, to))
-    },
-  }
-}
-
+/** The words of an entry as numbers, each passage in the language of the whole. */
 export function indexOf(entry: Entry): Indexed {
-  const { head, passages } = passageWords(entry)
+  const spans = passagesOf(entry.text)
+  const read = readerOf(entry.text)
   const words: number[] = []
-  const ends: number[] = []
-  for (const passage of passages()) {
-    for (const word of passage) words.push(numberOf(word))
-    ends.push(words.length)
-  }
+  const ends = spans.map(({ from, to }) => {
+    for (const word of read(entry.text.slice(from, to))) words.push(numberOf(word))
+    return words.length
+  })
   return {
-    spans: passagesOf(entry.text),
+    spans,
     ends: Uint32Array.from(ends),
     words: Uint32Array.from(words),
-    head: Uint32Array.from(head, numberOf),
+    head: Uint32Array.from(wordsOf(headOf(entry)), numberOf),
   }
 }
 
 /** Whether an entry is one of those that were asked about. */
-export function isAsked({ file, tool, role, since, exact, isOnlyExact }: Query, entry: Entry): boolean {
+function isAsked({ file, tool, role, since, exact, isOnlyExact }: Query, entry: Entry): boolean {
   if (role !== undefined && entry.role !== role) return false
   if (tool !== undefined && entry.tool?.toLowerCase().includes(tool) !== true) return false
   if (file !== undefined && entry.about?.toLowerCase().includes(file) !== true) return false
