@@ -1,8 +1,37 @@
 import { yieldNow } from '../../util/yield-now.ts'
 import type { Query } from '../../util/search/query.ts'
-import type { Ranked } from '../../util/search/rank.ts'
-import type { Found } from './entries.ts'
-import type { Recalled, RecalledItem } from './recall.ts'
+import type { Candidate, Entry, Ranked } from '../../util/search/rank.ts'
+
+export interface RecalledItem {
+  readonly identity: string
+  readonly kind: string
+  readonly toolName?: string
+  readonly callId?: string
+  /** When it was archived; absent where it was found in the request at hand. */
+  readonly at?: number
+  /** The passages of its text that were found. */
+  readonly excerpt: string
+  /** Characters of the whole text. */
+  readonly characters: number
+  /** Its number in the conversation. A reader takes it in the place of a handle, and opens the whole text. */
+  readonly handle?: string
+}
+
+export interface Recalled {
+  readonly items: readonly RecalledItem[]
+  /** The same for a model to read, within the bound. */
+  readonly text: string
+}
+
+/** An item of a request, or of the archive, as `recall` searches and shows it. */
+export interface Found extends Candidate {
+  readonly identity: string
+  readonly kind: string
+  readonly callId: string | undefined
+  readonly entry: Entry
+  /** How it is named in an answer, and opened with: its number in the conversation. */
+  readonly name: string
+}
 
 interface Bound {
   /** Entries. */

@@ -1,14 +1,15 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { isRecord, parsedJson } from '../../core/values.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
+import { stringsIn } from '../../core/quotes.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { type Query, readQuery } from '../../util/search/query.ts'
-import { Corpus, distinct, indexOf, type Ranked } from '../../util/search/rank.ts'
+import { type Candidate, Corpus, distinct, type Entry, indexOf, type Ranked } from '../../util/search/rank.ts'
 import { yieldNow } from '../../util/yield-now.ts'
-import { type CallHead, entryOf, type Found, indexedItem } from './entries.ts'
 import type { ReaderAnswer } from './reader.ts'
-import { nearestWords, render } from './recall-answer.ts'
+import { type Found, nearestWords, type Recalled, render } from './recall-answer.ts'
 
 export interface RecallOptions {
   /** Entries shown at most. @default as many as the characters hold */
@@ -20,27 +21,6 @@ export interface RecallOptions {
 /** A model asks for hits, and gets what stands beside one as part of it. */
 interface AskedOptions extends RecallOptions {
   readonly areStretchesOne?: boolean
-}
-
-export interface RecalledItem {
-  readonly identity: string
-  readonly kind: string
-  readonly toolName?: string
-  readonly callId?: string
-  /** When it was archived; absent where it was found in the request at hand. */
-  readonly at?: number
-  /** The passages of its text that were found. */
-  readonly excerpt: string
-  /** Characters of the whole text. */
-  readonly characters: number
-  /** Its number in the conversation. A reader takes it in the place of a handle, and opens the whole text. */
-  readonly handle?: string
-}
-
-export interface Recalled {
-  readonly items: readonly RecalledItem[]
-  /** The same for a model to read, within the bound. */
-  readonly text: string
 }
 
 /** The items of one request, as the client wrote them. */
@@ -71,6 +51,8 @@ export interface Searched {
 const LEAST_CHARACTERS = 200
 /** Records that a store is asked for. */
 const CANDIDATES = 60
+/** What scores less than this share of the best says nothing about what was asked. */
+const LEAST_SHARE = 0.25
 /** Passages that an answer is made of. */
 const MOST_PASSAGES = 100
 
@@ -98,13 +80,16 @@ async function answerFrom(
 ): Promise<Recalled> {
   if (text.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const query = readQuery(text, Date.now())
-  const { corpus, ranked = corpus.rank(query) } = await look(query)
+  const { corpus, ranked = telling(corpus.rank(query)) } = await look(query)
   const found = corpus.candidates
   const best = distinct(found, ranked, MOST_PASSAGES)
   const room = Math.max(LEAST_CHARACTERS, maxCharacters)
   if (best.length === 0) return { items: [], text: (await nearestWords(found, query, text)).slice(0, room) }
   return render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
 }
+
+const telling = (ranked: readonly Ranked[]): readonly Ranked[] =>
+  ranked.filter(({ score }) => score >= LEAST_SHARE * ranked[0]!.score)
 
 /** What was indexed of a history, found again by its first item: the next request has a few items more. */
 interface Indexed {
@@ -150,6 +135,8 @@ export class ArchivedSession {
   async read(archive: Archive, tenant: string, session: string, agent?: string): Promise<Corpus<Found>> {
     const pause = yieldNow()
     for await (const { version, record } of archive.read(tenant, session, this.#version)) {
+      // Another search may read at the same time.
+      if (version <= this.#version) continue
       this.#version = version
       if (record.type !== 'item-seen' || (agent !== undefined && record.agent !== agent)) continue
       const found = foundIn(record, this.#calls, `#${version}`)
@@ -202,6 +189,84 @@ function foundIn(record: ItemSeen, calls: Map<string, CallHead>, name: string): 
   const { identity, kind, callId } = record
   return { entry, indexed: indexOf(entry), identity, kind, callId, name }
 }
+
+type Said = Pick<Item, 'kind' | 'role' | 'text'> & Pick<ItemSeen, 'callId' | 'toolName'> & { readonly at?: number }
+
+/** What a call was about: a result is found by it. */
+interface CallHead {
+  readonly tool: string | undefined
+  readonly about: string
+}
+
+const TELLING = /path|file|command|cmd|url|pattern|query/i
+const LONGEST_ABOUT = 200
+
+/** The file or the command among the arguments of a call. */
+function aboutOf(text: string): string {
+  const input = parsedJson(text)
+  if (!isRecord(input)) return ''
+  return Object.entries(input)
+    .flatMap(([key, value]) => (TELLING.test(key) && typeof value === 'string' ? [value.split('\n', 1)[0]!] : []))
+    .join(' ')
+    .slice(0, LONGEST_ABOUT)
+}
+
+/** Answers of `recall` repeat what is found anyway, thoughts are no part of the archive, and the system prompt is always in view. */
+const isSearched = ({ kind, text }: Said, tool: string | undefined): boolean =>
+  text !== '' &&
+  kind !== 'reasoning' &&
+  kind !== 'instruction' &&
+  !/(?:^|__)(?:recall|artifact_[a-z]+)$/.test(tool ?? '')
+
+/** Undefined for what is not searched. `calls` takes the heads of calls, for their results. */
+function entryOf(said: Said, calls: Map<string, CallHead>, redact?: (text: string) => string): Entry | undefined {
+  const { kind, role, callId, toolName, at } = said
+  const isCall = kind === 'call'
+  const text = redact?.(said.text) ?? said.text
+  if (isCall && callId !== undefined) calls.set(callId, { tool: toolName, about: aboutOf(text) })
+  const head = callId === undefined ? undefined : calls.get(callId)
+  const tool = toolName ?? head?.tool
+  if (!isSearched(said, tool)) return undefined
+  return {
+    // The strings of a call as they are meant: escaped, a line of code would not be found.
+    text: isCall ? stringsIn(parsedJson(text) ?? text).join('\n') : text,
+    role,
+    tool,
+    about: head?.about,
+    at,
+  }
+}
+
+/** What is kept of an item: its index, and what its results are found by. */
+interface Kept extends Partial<Pick<Candidate, 'entry' | 'indexed'>> {
+  readonly redact: Redact | undefined
+  readonly head: CallHead | undefined
+}
+
+type Redact = (text: string) => string
+
+const kept = new WeakMap<Item, Kept>()
+
+/** An item is indexed when it is first searched, and costs nothing before; an item that is sent again is the same object. */
+function indexedItem(
+  item: Item,
+  calls: Map<string, CallHead>,
+  redact?: Redact,
+): Pick<Candidate, 'entry' | 'indexed'> | undefined {
+  let known = kept.get(item)
+  if (known === undefined || known.redact !== redact || !isSameCall(item, known, calls)) {
+    const entry = entryOf(item, calls, redact)
+    const head = item.callId === undefined ? undefined : calls.get(item.callId)
+    known = { redact, head, entry, indexed: entry && indexOf(entry) }
+    kept.set(item, known)
+  }
+  const { entry, indexed, head } = known
+  if (item.kind === 'call' && item.callId !== undefined && head !== undefined) calls.set(item.callId, head)
+  return entry === undefined || indexed === undefined ? undefined : { entry, indexed }
+}
+
+const isSameCall = ({ kind, callId }: Item, { head }: Kept, calls: ReadonlyMap<string, CallHead>): boolean =>
+  kind === 'call' || callId === undefined || calls.get(callId) === head
 
 /** What a call of the `recall` tool gets. */
 export interface RecallAnswer extends ReaderAnswer, Recalled {}

@@ -105,9 +105,11 @@ export class Corpus<C extends Candidate = Candidate> {
   readonly #heads = new Map<number, number[]>()
 
   add(candidate: C): void {
-    const { indexed, isApart } = candidate
+    const { entry: said, indexed, isApart } = candidate
     const { ends, words, head } = indexed
-    if (isApart === true) this.#next += AROUND.length
+    // What is said stands in a context; what a tool returns has only its own.
+    const isTalk = said.tool === undefined && this.candidates.at(-1)?.entry.tool === undefined
+    if (isApart === true || !isTalk) this.#next += AROUND.length
     const entry = this.candidates.push(candidate) - 1
     this.#first.push(this.#next)
     for (const word of new Set(head)) push(this.#heads, word, entry)
