@@ -190,10 +190,16 @@ const searchCases: StoreCases = {
       { ...item('c', 'the session has a file to read'), kind: 'user', role: 'user' },
     ])
     const versions = async (query: string) => (await store.search(T, query)).map(({ version }) => version)
-    assert.deepEqual((await versions('readSessionFile')).slice(0, 2).sort(), [1, 2])
+    assert.deepEqual(
+      (await versions('readSessionFile')).slice(0, 2).sort((a, b) => a - b),
+      [1, 2],
+    )
     assert.deepEqual(await versions('"has a file"'), [3])
     assert.deepEqual(await versions('session tool:bash'), [2])
-    assert.deepEqual((await versions('session role:user')).sort(), [1, 3])
+    assert.deepEqual(
+      (await versions('session role:user')).sort((a, b) => a - b),
+      [1, 3],
+    )
   },
   async 'finds words of any script'(store) {
     await store.append(T, 's', [

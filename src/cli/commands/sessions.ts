@@ -99,11 +99,22 @@ const search = (): Command =>
   ).action((query: string, flags: StoreFlags & { session?: string; limit: number }) =>
     withStores(flags, async (stores) => {
       const { session, limit } = flags
-      const of = session === undefined ? undefined : await tenantOfSession(stores, session, flags.tenant)
-      for (const tenant of of === undefined ? await tenantsOf(stores, flags.tenant) : [of]) {
-        const found = await recallArchived(stores.sessions, { tenant, session }, query, { limit })
-        print(flags.json, { tenant, ...found }, () => found.text.split('\n').map(plainText).join('\n'))
-      }
+      const tenants =
+        session === undefined
+          ? await tenantsOf(stores, flags.tenant)
+          : [await tenantOfSession(stores, session, flags.tenant)]
+      const searched = await Promise.all(
+        tenants.map(async (tenant) => ({
+          tenant,
+          ...(await recallArchived(stores.sessions, { tenant, session }, query, { limit })),
+        })),
+      )
+      const found = searched.filter(({ items }) => items.length > 0)
+      print(flags.json, found, () =>
+        found.length === 0
+          ? 'Nothing that is recorded mentions this.'
+          : found.map(({ text }) => text.split('\n').map(plainText).join('\n')).join('\n\n'),
+      )
     }),
   )
 
