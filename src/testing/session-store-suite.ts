@@ -162,7 +162,7 @@ const searchCases: StoreCases = {
   async 'puts records with more of the asked words first, newer ones before older'(store) {
     await store.append(T, 's', [
       item('a', 'database timeout on shard seven', 10),
-      item('b', 'timeout again', 20),
+      item('b', 'timeout again today', 20),
       item('c', 'timeout once more', 30),
       item('d', 'nothing of it', 40),
     ])
@@ -171,6 +171,35 @@ const searchCases: StoreCases = {
     assert.deepEqual(await order('database timeout'), [1, 3, 2])
     assert.deepEqual(await order('timeout'), [3, 2, 1])
     assert.deepEqual(await order('timeout', 1), [3])
+  },
+  async 'ranks by how rare a word is and how much of a passage it is, not by how long a text is'(store) {
+    const prose = 'The team spoke about plans, tickets and the weather of the week. '
+    await store.append(T, 's', [
+      item('a', `${prose.repeat(40)} When does a sprint end? It depends on the team.`, 10),
+      item('b', 'The first sprint ends on March 29.', 20),
+      item('c', `${prose.repeat(40)} A team ends its week with a review.`, 30),
+      ...Array.from({ length: 30 }, (_, i) => item(`d${i}`, `On day ${i} the first build ends with errors.`, 40 + i)),
+    ])
+    assert.equal((await store.search(T, 'When does my first sprint end?'))[0]?.version, 2)
+    assert.equal((await store.search(T, 'sprinting'))[0]?.version, 2, 'by its stem')
+  },
+  async 'finds names of code by their parts and whole, in strings in quotes, and by tool and role'(store) {
+    await store.append(T, 's', [
+      { ...item('a', 'function readSessionFile() fails'), kind: 'user', role: 'user' },
+      { ...item('b', 'read_session_file: no such file'), kind: 'result', role: 'tool', toolName: 'Bash' },
+      { ...item('c', 'the session has a file to read'), kind: 'user', role: 'user' },
+    ])
+    const versions = async (query: string) => (await store.search(T, query)).map(({ version }) => version)
+    assert.deepEqual(
+      (await versions('readSessionFile')).slice(0, 2).sort((a, b) => a - b),
+      [1, 2],
+    )
+    assert.deepEqual(await versions('"has a file"'), [3])
+    assert.deepEqual(await versions('session tool:bash'), [2])
+    assert.deepEqual(
+      (await versions('session role:user')).sort((a, b) => a - b),
+      [1, 3],
+    )
   },
   async 'finds words of any script'(store) {
     await store.append(T, 's', [

@@ -31,6 +31,9 @@ describe('sessions', () => {
       withoutUsage: 0,
       cuts: [{ handle: home.handle }],
     })
+    const found = (await json('sessions', 'search', 'reading big.log role:user')) as { items: object[] }[]
+    expect(found[0]?.items[0]).toMatchObject({ kind: 'user', excerpt: expect.stringContaining('big.log') as unknown })
+    expect(await json('sessions', 'search', 'walrus', '--session', 'run-42')).toEqual([])
     expect(await json('sessions', 'fork', 'run-42', 'run-43')).toMatchObject({ to: 'run-43' })
     expect(await json('sessions', 'ls')).toHaveLength(2)
     expect(await json('sessions', 'rm', 'run-42', '--yes')).toMatchObject({ removed: true })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkConfig, loadConfig, optionsOf, policyNameOf, policyOf, windowOf } from '../../src/settings/index.ts'
+import { openStore } from '../../src/drivers/open-store.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import { OLD_STORES, seeStore, STORE_KEY, STORES, unpack, type Histories, type Seen } from '../support/old-stores.ts'
 import { withFolder } from './support/temporary.ts'
@@ -29,6 +30,18 @@ describe.each(STORES)('a store that 0.2.0 wrote: %s', (name) => {
     })
     expect(before.artifacts.length).toBeGreaterThan(5)
     expect(before.undone).toBeDefined()
+  })
+})
+
+it.each(STORES)('what 0.2.0 stored is found by the stems of its words: %s', async (name) => {
+  if (name === 'encrypted') process.env['PLIMSOLL_KEY'] = STORE_KEY
+  await withFolder(async (folder) => {
+    unpack(fixture(`${name}.store.br`), folder)
+    const store = openStore(`sqlite:${join(folder, 'plimsoll.db')}`)
+    const tenants = await store.tenants()
+    const hits = await Promise.all(tenants.map((tenant) => store.search(tenant, 'services that take a payment')))
+    expect(hits.flat().length).toBeGreaterThan(0)
+    await store.close()
   })
 })
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { exportStore, forkSession } from '../../engine/store-admin/store-admin.ts'
+import { recallArchived } from '../../engine/readers/recall.ts'
 import type { SeenItem } from '../../engine/session/session.ts'
 import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
 import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
@@ -8,7 +9,15 @@ import { confirmed, print, printTable, when } from '../kit/output.ts'
 import { withExamples } from '../kit/examples.ts'
 import type { RecordRecall } from '../../core/records.ts'
 import { share100 } from '../reports/replay.ts'
-import { listSessions, tenantOfSession, addStoreOptions, withStores, type StoreFlags, type Stores } from '../stores.ts'
+import {
+  listSessions,
+  tenantOfSession,
+  tenantsOf,
+  addStoreOptions,
+  withStores,
+  type StoreFlags,
+  type Stores,
+} from '../stores.ts'
 import { readableSession, reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
 import { oneOrMore, wholeNumber } from '../option-values.ts'
 import { writeLines } from './store.ts'
@@ -17,6 +26,7 @@ export function sessionsCommand(): Command {
   return new Command('sessions')
     .addCommand(ls())
     .addCommand(show())
+    .addCommand(search())
     .addCommand(undo())
     .addCommand(fork())
     .addCommand(exporting())
@@ -73,6 +83,38 @@ const show = (): Command =>
     withStores(flags, async (stores) => {
       const report = await reportOf(stores.sessions, await tenantOfSession(stores, session, flags.tenant), session)
       print(flags.json, report, () => describe(report))
+    }),
+  )
+
+const search = (): Command =>
+  withExamples(
+    addStoreOptions(
+      new Command('search')
+        .description('Search what sessions said and returned, as the recall tool does.')
+        .argument('<query>', 'words, exact strings in quotes, and file: tool: role: since: to narrow it')
+        .option('--session <name>', 'one session only')
+        .option('--limit <n>', 'show at most this many entries', oneOrMore, 10),
+    ),
+    'plimsoll sessions search "payment timeout since:7d"',
+  ).action((query: string, flags: StoreFlags & { session?: string; limit: number }) =>
+    withStores(flags, async (stores) => {
+      const { session, limit } = flags
+      const tenants =
+        session === undefined
+          ? await tenantsOf(stores, flags.tenant)
+          : [await tenantOfSession(stores, session, flags.tenant)]
+      const searched = await Promise.all(
+        tenants.map(async (tenant) => ({
+          tenant,
+          ...(await recallArchived(stores.sessions, { tenant, session }, query, { limit })),
+        })),
+      )
+      const found = searched.filter(({ items }) => items.length > 0)
+      print(flags.json, found, () =>
+        found.length === 0
+          ? 'Nothing that is recorded mentions this.'
+          : found.map(({ text }) => text.split('\n').map(plainText).join('\n')).join('\n\n'),
+      )
     }),
   )
 

@@ -1,5 +1,4 @@
 import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
-import { queryWords, wordsOf } from '../../core/search-words.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
@@ -13,7 +12,8 @@ import {
   forkTargetExists,
   noSuchSession,
 } from './checked-store.ts'
-import { rankCandidates } from './search-words.ts'
+import { readQuery } from '../../util/search/query.ts'
+import { indexWords, rankRecords } from './search-words.ts'
 
 interface Entry {
   readonly session: string
@@ -158,18 +158,22 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     },
 
     async search(tenantName, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) {
-      const words = queryWords(query)
+      const asked = readQuery(query, clock.now())
       const logs = [...tenantOf(tenantName).logs].filter(([name]) => session === undefined || name === session)
+      const holding = asked.words.map(() => 0)
+      let passages = 0
       const candidates = logs.flatMap(([name, { entries }]) =>
         entries.flatMap(({ version, text }) => {
           const record = JSON.parse(text) as LogRecord
           if (record.type !== 'item-seen') return []
-          const held = new Set(wordsOf(record.text))
-          if (!words.some((word) => held.has(word))) return []
-          return [{ session: name, version, at: record.at, text: record.text }]
+          passages++
+          const words = new Set(indexWords(record))
+          const held = asked.words.map((forms) => forms.some((form) => words.has(form)))
+          for (const [i, isHeld] of held.entries()) if (isHeld) holding[i]!++
+          return held.includes(true) ? [{ session: name, version, record }] : []
         }),
       )
-      return rankCandidates(candidates, words, limit)
+      return rankRecords(candidates, asked, { passages, holding }, limit)
     },
 
     async fork(tenantName, from, to, version) {

@@ -3,16 +3,17 @@ import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { LogRecord } from '../../core/records.ts'
 import type { EngineDeps } from '../deps.ts'
+import { isRecord } from '../../core/values.ts'
 import type { ArtifactReaders } from './artifact-readers.ts'
 import { compactCall, type ReaderCall } from './reader-tools.ts'
 import type { ReaderAnswer, ReaderCallOptions } from './reader.ts'
 import {
   answerRecall,
+  ArchivedSession,
   type ArchiveOwner,
   recall,
   type RecallAnswer,
   recallArchived,
-  type RecallHistory,
 } from './recall.ts'
 import { callReader } from './tools.ts'
 import type { Branch } from '../session/branch.ts'
@@ -23,6 +24,8 @@ import { yieldNow } from '../../util/yield-now.ts'
 export interface HistoryScope {
   /** Answers a call of `recall`. */
   recall(input: unknown): Promise<RecallAnswer>
+  /** Stores the text that an answer of `recall` names by its number, for a reader to open; undefined where there is none. */
+  stored(name: string): Promise<Handle | undefined>
   /** Whether an artifact holds content of this history, or a view in it was made from the artifact. */
   mayOpen(handle: Handle): Promise<boolean>
 }
@@ -49,8 +52,15 @@ export function historyScope(
   const pause = yieldNow()
   return {
     recall: (input) => {
-      const history = { items, links, store: storeIn(deps, branch.tenant), redact: deps.redact }
+      const history = { items, links, redact: deps.redact }
       return answerRecall((query, options) => recall(history, query, options), input)
+    },
+    async stored(name) {
+      const item = items[numberIn(name) - 1]
+      if (item === undefined || item.text === '') return undefined
+      const handle = await store(deps, branch.tenant, { ...item, text: deps.redact?.(item.text) ?? item.text })
+      known.add(handle)
+      return handle
     },
     async mayOpen(handle) {
       for (; next >= 0 && !known.has(handle); next--) {
@@ -85,7 +95,7 @@ export interface ArchiveScope extends HistoryScope {
  */
 export function archiveScope(deps: ArchiveDeps, owner: ArchiveOwner): ArchiveScope {
   const { tenant, session, agent } = owner
-  const store = storeIn(deps, tenant)
+  const searched = new ArchivedSession()
   const known = new Set<Handle>()
   const others = new Set<Handle>()
   const withoutAgent = new Set<Handle>()
@@ -102,7 +112,19 @@ export function archiveScope(deps: ArchiveDeps, owner: ArchiveOwner): ArchiveSco
   }
   return {
     recall: (input) =>
-      answerRecall((query, options) => recallArchived(deps.sessions, owner, query, options, store), input),
+      answerRecall((query, options) => recallArchived(deps.sessions, owner, query, options, searched), input),
+    async stored(name) {
+      const of = session ?? name.slice(0, Math.max(0, name.lastIndexOf('#')))
+      const version = numberIn(name)
+      for await (const { version: at, record } of of === '' ? [] : deps.sessions.read(tenant, of, version - 1)) {
+        const isOwn = agent === undefined || record.agent === agent
+        if (at !== version || !isOwn || record.type !== 'item-seen' || record.text === '') return undefined
+        const handle = await store(deps, tenant, record)
+        known.add(handle)
+        return handle
+      }
+      return undefined
+    },
     async mayOpen(handle) {
       if (session === undefined || known.has(handle)) return true
       // What a session itself put away is its own; which of its agents did it, only the log says.
@@ -126,11 +148,17 @@ function handlesIn({ addressOf, provenance }: ArchiveDeps, tenant: string, recor
   return [addressOf(tenant, Buffer.from(record.text)), ...(provenance.handlesOf(tenant, record.text) ?? [])]
 }
 
-/** Long finds are stored whole, so that the answer can name where to read on. */
-const storeIn =
-  ({ artifacts }: Pick<EngineDeps, 'artifacts'>, tenant: string): RecallHistory['store'] =>
-  async ({ text, toolName: tool, callId }) =>
-    (await artifacts.put(tenant, Buffer.from(text), { tool, callId })).handle
+/** Entries are named by their number; those of a tenant with their session before it. */
+const NUMBERED = /#(\d{1,15})$/
+
+const numberIn = (name: string): number => Number(NUMBERED.exec(name)?.[1] ?? 0)
+
+/** What is opened by its number is stored whole, as the result of a tool is. */
+const store = async (
+  { artifacts }: Pick<EngineDeps, 'artifacts'>,
+  tenant: string,
+  { text, toolName: tool, callId }: Pick<Item, 'text' | 'toolName' | 'callId'>,
+): Promise<Handle> => (await artifacts.put(tenant, Buffer.from(text), { tool, callId })).handle
 
 /** Who asks: the readers of its tenant, and what it may look up with them. */
 export interface Asker {
@@ -149,5 +177,9 @@ export function answerCall(
 ): Promise<ReaderAnswer | RecallAnswer> | undefined {
   const { name, input } = compactCall(call)
   if (name === 'recall') return scope.recall(input)
-  return callReader(readers.within({ ...options, mayOpen: scope.mayOpen }), name, input)
+  const opened = readers.within({ ...options, mayOpen: scope.mayOpen })
+  const named = isRecord(input) ? input['handle'] : undefined
+  if (!name.startsWith('artifact_') || typeof named !== 'string' || !NUMBERED.test(named))
+    return callReader(opened, name, input)
+  return scope.stored(named).then((handle) => callReader(opened, name, { ...Object(input), handle: handle ?? named })!)
 }

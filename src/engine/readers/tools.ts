@@ -70,8 +70,8 @@ export function toolInput(name: string, fields: Fields): ToolInput {
 
 /** Searches the archive of a session, not an artifact: it has no handle. */
 export const RECALL = {
-  query: textField('Words to look for.'),
-  limit: optional(numberField('Hits to return; 8 if not given.')),
+  query: textField('Words to look for, exact strings in quotes; file: tool: role: since: narrow it.'),
+  limit: optional(numberField('Hits to return; as many as fit if not given.')),
 }
 
 /** The tools that give back what was taken out, in the order in which they should be thought of. Declared here and nowhere else. */

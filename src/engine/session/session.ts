@@ -14,7 +14,8 @@ import {
 } from '../prepare/prepare.ts'
 import { discard, record, type RecordedTurn, type RecordRequest } from './record.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope.ts'
-import { recall, recallArchived, type Recalled, type RecallOptions } from '../readers/recall.ts'
+import { recall, recallArchived, type RecallOptions } from '../readers/recall.ts'
+import type { Recalled } from '../readers/recall-answer.ts'
 import { appendTo, catchUp, seedCalibration } from './log.ts'
 import { exportStore, forkSession } from '../store-admin/store-admin.ts'
 import {

@@ -31,7 +31,7 @@ const dialectOf = ({ name }: Seal): Dialect => ({
   lock: (name) => ask('SELECT pg_advisory_xact_lock(hashtextextended(?, 0))', name),
   hasBatches: true,
   firstEdits: 'edit_firsts',
-  words: { from: 'words w', record: 'w.record', match: 'w.words @@ CAST(? AS tsquery)', and: ' & ' },
+  words: { from: 'words w', record: 'w.record', match: 'w.words @@ CAST(? AS tsquery)', and: ' & ', or: ' | ' },
   quote: "'",
   *addWords({ record, session }, words) {
     for (let i = 0; i < words.length; i += WORDS_PER_ROW) {

@@ -72,7 +72,13 @@ export interface Dialect {
   /** The table that says which edit of a key was first. */
   readonly firstEdits: 'edits' | 'edit_firsts'
   /** How search words are matched: rows, the column with their record, the condition, and how words are written. */
-  readonly words: { readonly from: string; readonly record: string; readonly match: string; readonly and: string }
+  readonly words: {
+    readonly from: string
+    readonly record: string
+    readonly match: string
+    readonly and: string
+    readonly or: string
+  }
   readonly quote: string
   /** Writes the words of a text that was appended, where that does not wait. */
   addWords?(added: Added, words: readonly string[]): Job<unknown>

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { wordsOf } from '../../../core/search-words.ts'
 import type { LogRecord } from '../../../core/records.ts'
 import type { StoredRecord } from '../../../ports/session-store.ts'
 import type { StoreProblem } from '../../../ports/store-maintenance.ts'
 import { badForkVersion, conflict, forkTargetExists, noSuchSession } from '../checked-store.ts'
 import { fromStored, readRecord, toStored, wordKey } from '../records.ts'
+import { indexWords } from '../search-words.ts'
 import { ask, int, text, type Context, type Job, type Row } from './job.ts'
 
 /** The number of a tenant by its name; a tenant that never wrote anything has none, and nothing belongs to it. */
@@ -133,7 +133,7 @@ export function* append(
   if (dialect.addWords !== undefined)
     for (const [i, record] of records.entries()) {
       if (record.type !== 'item-seen') continue
-      const words = wordsOf(record.text).map((word) => wordKey(context, tenantName, tenant, word))
+      const words = indexWords(record).map((word) => wordKey(context, tenantName, tenant, word))
       yield* dialect.addWords({ record: added[i]!, session: id }, words)
     }
   const bytes = stored.reduce((sum, one) => sum + one.bytes, 0)

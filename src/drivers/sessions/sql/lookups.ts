@@ -1,9 +1,9 @@
-import { queryWords } from '../../../core/search-words.ts'
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
 import type { FoundEpoch, SearchHit } from '../../../ports/session-store.ts'
 import { byName } from '../checked-store.ts'
 import { wordKey } from '../records.ts'
-import { rankCandidates, type Candidate } from '../search-words.ts'
+import { readQuery } from '../../../util/search/query.ts'
+import { rankRecords, type StoredItem } from '../search-words.ts'
 import { append, ensureTenant, headOf, recordColumns, recordOf, TENANT, tenantId } from './log.ts'
 import { ask, int, text, type Context, type Job, type Row } from './job.ts'
 
@@ -123,10 +123,11 @@ export function* seen(
   return new Set(identities.filter((_, i) => held.has(blind[i]!)))
 }
 
-// Newest records looked at per word once no record holds all words; enough for a rare word to be found among common ones.
-const PER_WORD = 50
+/** Newest records looked at per word, the rarest word first, until there are enough of them. */
+const PER_WORD = 100
+const ENOUGH_RECORDS = 300
 
-/** Records with every word first; when they are too few, the newest with any of them. */
+/** Records with every word, and the newest with any of them, in the one order that every store gives. */
 export function* search(
   context: Context,
   tenant: string,
@@ -135,19 +136,34 @@ export function* search(
   limit: number,
 ): Job<SearchHit[]> {
   const { dialect } = context
-  const asked = queryWords(query)
-  if (asked.length === 0) return []
+  const { from, record: place, match: matches, and, or } = dialect.words
+  const asked = readQuery(query, yield* context.now())
+  if (asked.words.length === 0) return []
   const number = yield* tenantId(tenant)
   const within = session === undefined ? null : (yield* headOf(tenant, session)).id
-  const words = asked.map((word) => dialect.quote + wordKey(context, tenant, number, word) + dialect.quote)
-  const candidates = new Map<number, Candidate>()
+  const found = new Map<number, StoredItem>()
+
+  const words: { match: string; held: number }[] = []
+  for (const forms of asked.words) {
+    const keys = forms.map((form) => dialect.quote + wordKey(context, tenant, number, form) + dialect.quote)
+    const match = `(${keys.join(or)})`
+    const of = within === null ? '' : ` JOIN records r ON r.id = ${place} AND r.session = ?`
+    const sql = `SELECT COUNT(DISTINCT ${place}) AS held FROM ${from}${of} WHERE ${matches}`
+    const [row] = yield* ask(sql, ...(within === null ? [] : [within]), match)
+    words.push({ match, held: int(row, 'held') })
+  }
+  const [all] = yield* ask(
+    `SELECT COUNT(*) AS records FROM items WHERE tenant = ? AND (CAST(? AS BIGINT) IS NULL OR session = ?)`,
+    number,
+    within,
+    within,
+  )
 
   function* look(match: string, count: number): Job<void> {
-    const { from, record, match: matches } = dialect.words
     const rows = yield* ask(
       `SELECT r.id, ${recordColumns(context)}, ${dialect.text('s.name')} AS session
-       FROM ${from} JOIN records r ON r.id = ${record} JOIN sessions s ON s.id = r.session
-       WHERE ${matches} AND (CAST(? AS BIGINT) IS NULL OR r.session = ?) ORDER BY ${record} DESC LIMIT ?`,
+       FROM ${from} JOIN records r ON r.id = ${place} JOIN sessions s ON s.id = r.session
+       WHERE ${matches} AND (CAST(? AS BIGINT) IS NULL OR r.session = ?) ORDER BY ${place} DESC LIMIT ?`,
       match,
       within,
       within,
@@ -155,14 +171,16 @@ export function* search(
     )
     for (const row of rows) {
       const id = int(row, 'id')
-      if (candidates.has(id)) continue
-      const place = { session: text(row, 'session'), version: int(row, 'version') }
-      const found = recordOf(context, tenant, row, place.session)
-      if (found?.type === 'item-seen') candidates.set(id, { ...place, at: found.at, text: found.text })
+      if (found.has(id)) continue
+      const at = { session: text(row, 'session'), version: int(row, 'version') }
+      const record = recordOf(context, tenant, row, at.session)
+      if (record?.type === 'item-seen') found.set(id, { ...at, record })
     }
   }
 
-  yield* look(words.join(dialect.words.and), limit)
-  if (candidates.size < limit && words.length > 1) for (const word of words) yield* look(word, PER_WORD)
-  return rankCandidates([...candidates.values()], asked, limit)
+  const present = words.filter(({ held }) => held > 0).sort((a, b) => a.held - b.held)
+  if (present.length > 1) yield* look(present.map(({ match }) => match).join(and), PER_WORD)
+  for (const { match } of present) if (found.size < ENOUGH_RECORDS) yield* look(match, Math.max(limit, PER_WORD))
+  const counts = { passages: int(all, 'records'), holding: words.map(({ held }) => held) }
+  return rankRecords([...found.values()], asked, counts, limit)
 }

@@ -38,7 +38,7 @@ const SQLITE: Dialect = {
   },
   hasBatches: false,
   firstEdits: 'edits',
-  words: { from: 'words', record: 'words.rowid', match: 'words MATCH ?', and: ' AND ' },
+  words: { from: 'words', record: 'words.rowid', match: 'words MATCH ?', and: ' AND ', or: ' OR ' },
   quote: '"',
   removeDerived: (session) =>
     ask('DELETE FROM words WHERE rowid IN (SELECT record FROM items WHERE session = ?)', session),

@@ -159,8 +159,19 @@ function setUp(db: SqliteDatabase, path: string, seal: Seal): MigrationReport {
   }
   const migrated = migrate(db)
   checkSeal(db, seal, path)
+  indexAgain(db)
   db.exec(PRAGMAS)
   return migrated
+}
+
+/**
+ * 0.2.0 put words in as they were written. They are found until their stems take their place, in slices and with the first search. No schema of
+ * its own: 0.2.0 reads the table as it is.
+ */
+function indexAgain(db: SqliteDatabase): void {
+  if (db.all("SELECT 1 FROM meta WHERE key = 'stems'").length > 0) return
+  db.exec(`BEGIN IMMEDIATE; UPDATE meta SET value = '0' WHERE key = 'words';
+    INSERT OR IGNORE INTO meta (key, value) VALUES ('stems', '1'); COMMIT`)
 }
 
 function checkSeal(db: SqliteDatabase, seal: Seal, path: string): void {

@@ -1,7 +1,8 @@
 import { isPlimsollError } from '../../../core/errors.ts'
-import { addWords, ENOUGH_WORDS, wordPieces } from '../../../core/search-words.ts'
+import type { ItemSeen } from '../../../core/records.ts'
 import { yieldNow } from '../../../util/yield-now.ts'
 import { wordKey } from '../records.ts'
+import { ENOUGH_WORDS, wordPieces } from '../search-words.ts'
 import { ask, int, text, type Context, type Job } from '../sql/job.ts'
 import { recordColumns, recordOf } from '../sql/log.ts'
 import type { SqlConnection } from '../sql/store.ts'
@@ -82,7 +83,8 @@ interface Unread {
   readonly record: number
   readonly owner: string
   readonly tenant: number
-  readonly text: string
+  /** Undefined for a record without words. */
+  readonly item: ItemSeen | undefined
 }
 
 /** The next record whose words are not in the index. */
@@ -96,24 +98,24 @@ function* nextText(context: Context, after?: number): Job<Unread | undefined> {
     record,
   )
   if (record === 0) return undefined
-  if (row === undefined) return { record, owner: '', tenant: 0, text: '' }
+  if (row === undefined) return { record, owner: '', tenant: 0, item: undefined }
   const owner = text(row, 'owner')
   try {
     const found = recordOf(context, owner, row, text(row, 'session'))
-    return { record, owner, tenant: int(row, 'tenant'), text: found?.type === 'item-seen' ? found.text : '' }
+    return { record, owner, tenant: int(row, 'tenant'), item: found?.type === 'item-seen' ? found : undefined }
   } catch (error) {
     // One that this package cannot read must not stand in the way of all that come after it, other tenants' among them.
     if (!isPlimsollError(error)) throw error
-    return { record, owner, tenant: 0, text: '' }
+    return { record, owner, tenant: 0, item: undefined }
   }
 }
 
-async function tokensOf(context: Context, { owner, tenant, text: read }: Unread): Promise<string> {
+async function tokensOf(context: Context, { owner, tenant, item }: Unread): Promise<string> {
   const pause = yieldNow(SLICE_MS)
   const words = new Set<string>()
-  for (const piece of wordPieces(read)) {
+  for (const piece of item === undefined ? [] : wordPieces(item)) {
     if (words.size >= ENOUGH_WORDS) break
-    addWords(words, piece)
+    for (const word of piece()) words.add(word)
     await pause()
   }
   return [...words].map((word) => wordKey(context, owner, tenant, word)).join(' ')
