@@ -86,9 +86,10 @@ const bodyOf = ({ model, nowSeconds }: AnswerHead, message: Fields, rest: Fields
   ...rest,
 })
 
-const callOf = (part: AnswerPart): Fields => ({
+/** `index`: its place among the parts of the answer. */
+const callOf = (part: AnswerPart, index: number): Fields => ({
   id: part.id,
-  function: { name: part.name, arguments: argumentsOf(part) },
+  function: { index, name: part.name, arguments: argumentsOf(part) },
 })
 
 const line = (...args: Parameters<typeof bodyOf>): StreamEvent => ({ data: JSON.stringify(bodyOf(...args)) })
@@ -103,7 +104,7 @@ const writer: AnswerWriter = {
   shows: () => true,
   whole(head, { parts, stop, usage }) {
     const thinking = joined(parts, 'reasoning')
-    const calls = parts.filter(isCall).map(callOf)
+    const calls = parts.flatMap((part, index) => (isCall(part) ? [callOf(part, index)] : []))
     const message = {
       content: joined(parts, 'text'),
       thinking: thinking !== '' ? thinking : undefined,
@@ -118,7 +119,7 @@ const writer: AnswerWriter = {
     if (isCall(part)) return []
     return [line(head, part.kind === 'reasoning' ? { content: '', thinking: text } : { content: text })]
   },
-  close: (head, part) => (isCall(part) ? [line(head, { content: '', tool_calls: [callOf(part)] })] : []),
+  close: (head, part, index) => (isCall(part) ? [line(head, { content: '', tool_calls: [callOf(part, index)] })] : []),
   end: (head, { stop, usage }) => [line(head, { content: '' }, ended(stop, usage))],
 }
 
