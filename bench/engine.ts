@@ -71,7 +71,7 @@ async function warmTimes(size: number, window: number | undefined): Promise<Warm
       whole.push(await timed(() => session.prepare({ format: codec.format, body })))
       continue
     }
-    conversation = codec.incremental!.decode(body, conversation)
+    conversation = codec.decode(body, conversation)
     // As the gateway does: what it has read goes in as it is.
     const read = { codec, text: body, conversation, links: memo.chain(conversation.items), targets: [] }
     const time = await timed(() => session.prepareRead(read))

@@ -19,8 +19,7 @@ export function engine(policy: string | Policy, name: string, setup: string): Ru
       const plimsoll = createPlimsoll({ policy, store: 'memory:', sql: false, sandbox: false })
       const own = plimsoll.session({ id: 'bench' })
       let declared: readonly string[] | undefined
-      const decode = (text: string, before?: Conversation): Conversation =>
-        codec.incremental?.decode(text, before) ?? codec.decode(text)
+      const { decode } = codec
       let asked: Conversation | undefined
       let view: Conversation | undefined
       const counts = new Map<string, number>()

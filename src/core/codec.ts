@@ -4,31 +4,21 @@ import type { Fields } from './values.ts'
 import type { Usage } from './usage.ts'
 import type { WireTraits } from './wire-traits.ts'
 
-/** Replaces a range of a text. `start === end` inserts. */
-export interface Splice {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
-
 /** Reads one wire format into items with their spans in the text, and splices edited items back into it. */
 export interface Codec {
   readonly format: string
   readonly traits: WireTraits
-  /** @throws PlimsollError with code `bad-input` for text that is no request of this wire. */
-  decode(text: string): Conversation
+  /**
+   * What stands at the start of both bodies is not read again: items that `before` has as well are the very same objects, so that work done for
+   * them once can be found by them.
+   * @throws PlimsollError with code `bad-input` for text that is no request of this wire.
+   */
+  decode(text: string, before?: Conversation): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
-  encode(conversation: Conversation): {
-    readonly text: string
-    readonly losses: readonly Loss[]
-    /** The changes to the conversation's own text, in order; absent when the text was written from scratch. */
-    readonly splices?: readonly Splice[]
-  }
-  /** The parsed members of the request, under the wire's own names. Read-only. */
+  encode(conversation: Conversation): { readonly text: string; readonly losses: readonly Loss[] }
+  /** Members of the request as they were parsed, the wire's own names. For reading only. */
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
-  /** For an engine that caches earlier bodies; without it each body is read and written as a whole. */
-  readonly incremental?: IncrementalCodec
-  /** For wires whose provider keeps answers: reads and writes the history that the provider holds. */
+  /** For wires whose provider keeps answers: how the history that it holds is written out. */
   readonly held?: HeldHistory
   /** The exact wire text that the item was read from. */
   fragment(conversation: Conversation, item: Item): string
@@ -53,22 +43,6 @@ export interface HeldHistory {
   itemsOf(conversation: Conversation): readonly string[] | undefined
   /** The request's text with the earlier history in front of its items and without a reference to an earlier response. */
   writeOut(conversation: Conversation, earlier: readonly string[]): string | undefined
-}
-
-/** Reads and writes only the part of a body that is new. Faster; the bytes are the same. */
-export interface IncrementalCodec {
-  /** Items of the common prefix are not read again: they are the same objects, so that caches keyed by item hit. */
-  decode(text: string, before: Conversation | undefined): Conversation
-  /** The parsed messages of a request, by the index that items name. */
-  messages(conversation: Conversation): readonly unknown[]
-  /** The offset at which a message ends in the text. */
-  endOf(conversation: Conversation, message: number): number
-  /** The span of the list of messages in the text; undefined when there is none. */
-  listIn(conversation: Conversation): { readonly start: number; readonly end: number } | undefined
-  /** The splices for the changes to the envelope alone, in order; undefined when they rewrite the list of messages. */
-  envelope(conversation: Conversation): readonly Splice[] | undefined
-  /** The members of a request with its messages replaced. */
-  withMessages(fields: Fields, messages: readonly unknown[]): Fields
 }
 
 export interface MarkOptions {

@@ -1,5 +1,4 @@
 import { DOES_NOT_FIT, isPlimsollError, PlimsollError } from '../core/errors.ts'
-import { spliceBytes } from '../core/splices.ts'
 import { modelName } from '../core/model-name.ts'
 import type { LearnedLimit, Target, Verdict } from '../core/target.ts'
 import { isChained, showsWholePrompt } from '../core/count.ts'
@@ -265,7 +264,7 @@ export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: 
 function outboundOf(
   request: OpenedRequest,
   upstream: Upstream,
-  prepared: Pick<ReadyRequest, 'text' | 'load' | 'splices' | 'headers'>,
+  prepared: Pick<ReadyRequest, 'text' | 'headers'>,
 ): Outbound {
   const { incoming, mode } = request
   const { model } = upstream
@@ -278,7 +277,9 @@ function outboundOf(
     upstream,
     path: pathAt(request, upstream),
     // Untouched requests leave as the bytes that came in, packed or not.
-    body: untouched ? incoming.body : bytesOf(request, prepared, model),
+    body: untouched
+      ? incoming.body
+      : Buffer.from(model === undefined ? prepared.text : withModel(prepared.text, model)),
     headers,
   }
 }
@@ -286,18 +287,6 @@ function outboundOf(
 /** The client's path, asking for the upstream's own model where the path names one. */
 export const pathAt = ({ incoming, route }: OpenedRequest, { model }: Upstream): string =>
   model === undefined ? incoming.path : withPathModel(incoming.path, route, model)
-
-function bytesOf(
-  { incoming: { body, header }, text: source }: OpenedRequest,
-  { text, load, splices }: Pick<ReadyRequest, 'text' | 'load' | 'splices'>,
-  model: string | undefined,
-): Buffer {
-  if (model !== undefined) return Buffer.from(withModel(text, model))
-  // As many bytes as characters: all of it is ASCII, so that positions in the text are positions in the bytes.
-  const isPlain = body.length === source.length && !isEncoded(header('content-encoding'))
-  if (splices !== undefined && isPlain) return spliceBytes(body, splices)
-  return Buffer.from(text, load.bytes === text.length ? 'latin1' : 'utf8')
-}
 
 /** The same body asking for another model; every other byte stays. A body that names none stays as it is. */
 export function withModel(text: string, model: string): string {

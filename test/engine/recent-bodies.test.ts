@@ -13,12 +13,9 @@ function watched(): { codec: Codec; before: (string | undefined)[] } {
   const before: (string | undefined)[] = []
   const codec: Codec = {
     ...chat,
-    incremental: {
-      ...chat.incremental!,
-      decode(text, earlier) {
-        before.push(earlier?.settings.model)
-        return chat.incremental!.decode(text, earlier)
-      },
+    decode(text, earlier) {
+      before.push(earlier?.settings.model)
+      return chat.decode(text, earlier)
     },
   }
   return { codec, before }

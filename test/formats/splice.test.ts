@@ -53,6 +53,18 @@ describe('indexJson', () => {
   })
 })
 
+describe('spliceText', () => {
+  it('replaces what it is told and nothing else', () => {
+    expect(spliceText('{"a":1,"b":2}', [{ start: 5, end: 6, text: '10' }])).toBe('{"a":10,"b":2}')
+    expect(spliceText('abc', [])).toBe('abc')
+    const around = [
+      { start: 3, end: 3, text: '>' },
+      { start: 0, end: 0, text: '<' },
+    ]
+    expect(spliceText('abc', around)).toBe('<abc>')
+  })
+})
+
 describe('spliceArray', () => {
   it('gives the array that was asked for', () => {
     const parts = fc.array(fc.oneof(fc.constant('keep'), fc.constant('drop'), fc.constant('insert')), { maxLength: 12 })

@@ -25,7 +25,7 @@ export function withNewHead({ deps, target, codec }: PrepareContext, view: View,
   const headers = isBound ? { ...view.headers, ...codec.traits.staleThinkingHeaders } : view.headers
   const { text } = codec.encode(conversation)
   const load = { ...view.load, bytes: Buffer.byteLength(text) }
-  return { ...view, conversation, headers, text, splices: undefined, load }
+  return { ...view, conversation, headers, text, load }
 }
 
 const NONE: Release = { drops: [], stale: false }

@@ -74,12 +74,10 @@ export function createRecentBodies({ perOwner = 256, bytes = 100_000_000 }: Rece
   const owners = new BoundedMap<string, readonly Body[]>(bytes)
   return {
     decode(owner, codec, text) {
-      const { incremental } = codec
-      if (incremental === undefined) return codec.decode(text)
       const key = `${codec.format} ${owner}`
       const known = owners.get(key) ?? []
       const before = nearest(known, text)
-      const conversation = incremental.decode(text, before?.conversation)
+      const conversation = codec.decode(text, before?.conversation)
       const outgrown = before !== undefined && hasGrownFrom(before.conversation, conversation) ? before : undefined
       const bodies = [...known.filter((body) => body !== outgrown), { text, conversation }].slice(-perOwner)
       let weight = bodies.reduce((sum, body) => sum + weightOf(body.text, body.conversation.items.length), 0)

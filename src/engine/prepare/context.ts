@@ -1,5 +1,5 @@
 import type { Link } from '../../core/chain.ts'
-import type { Codec, Splice } from '../../core/codec.ts'
+import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { EventBody } from '../../core/events.ts'
@@ -78,8 +78,6 @@ export interface View {
   readonly conversation: Conversation
   /** The body in the wire's own text; the incoming bytes themselves when the plan is empty. */
   readonly text: string
-  /** What the client's own text was changed by to make it, in order; absent where it was written otherwise. */
-  readonly splices?: readonly Splice[]
   /** Headers that the body needs beside the client's own. */
   readonly headers: Readonly<Record<string, string>>
   /** Counted from nothing but the text. */
@@ -199,8 +197,6 @@ export interface PreparedTurn<Body extends string | object = string | object> {
 export interface ReadyRequest extends PreparedTurn<string> {
   /** The place of its target in the list of the request. */
   readonly chosen: number
-  /** What the text that came in was changed by, in order; absent where nothing was changed, or it was written anew. */
-  readonly splices?: readonly Splice[]
 }
 
 interface PrepareReport {

@@ -108,8 +108,6 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
     chosen: context.chosen,
     body: view.text,
     text: view.text,
-    // Changes of another text say nothing about the one that came in.
-    splices: context.text === source ? view.splices : undefined,
     headers: view.headers,
     verdict,
     // A design's own number may lie outside the bounds of our meter, which decide what may leave; who reads the load gets one interval that holds both.

@@ -50,7 +50,7 @@ function write(context: PrepareContext, view: View, drops: Plan): View {
   }
   if (text === view.text) return { ...view, headers }
   const load = { ...view.load, bytes: Buffer.byteLength(text) }
-  return { ...view, conversation, text, splices: undefined, headers, load }
+  return { ...view, conversation, text, headers, load }
 }
 
 /** What a text that leaves says, by its own bytes. Where it begins as one that left before, that part is compared and not parsed. */

@@ -49,14 +49,13 @@ export function viewOf(context: PrepareContext, standing: Standing): View {
   if (offer.forbids) conversation = changeEnvelope(conversation, { forbidTools: 'strictly' })
   if (stale) conversation = changeEnvelope(conversation, { dropStaleThinking: true })
   const isUntouched = plan.length === 0 && conversation.changes === undefined && conversation.isRestored !== true
-  const { text, splices } = isUntouched ? { text: context.text, splices: undefined } : codec.encode(conversation)
+  const { text } = isUntouched ? context : codec.encode(conversation)
   const bytes = isUntouched ? context.bytes : Buffer.byteLength(text)
   const measurement = deps.meter.measure(gauge, conversation, bytes)
   return {
     plan,
     conversation,
     text,
-    splices,
     headers: stale ? codec.traits.staleThinkingHeaders : {},
     measurement,
     ...loadsOf(context, conversation, measurement, epoch?.id),

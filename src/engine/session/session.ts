@@ -155,7 +155,7 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
       const ready = await runAnyway((engine, branch) =>
         prepareFor(key, engine, branch, readRequest(engine, branch, request)),
       )
-      const { chosen: _, splices: __, ...turn } = ready
+      const { chosen: _, ...turn } = ready
       const body: unknown = typeof request.body === 'string' ? turn.text : JSON.parse(turn.text)
       return { ...turn, body } as PreparedTurn<Body>
     },

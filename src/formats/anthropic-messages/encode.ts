@@ -16,19 +16,11 @@ import {
   withInstruction,
   type Written,
 } from '../kit/body.ts'
-import {
-  type CacheMark,
-  haveOnly,
-  joinContents,
-  markJson,
-  objectJson,
-  type RawMessage,
-  sealedError,
-} from '../kit/editing.ts'
+import { type CacheMark, haveOnly, joinContents, markJson, objectJson, sealedError } from '../kit/editing.ts'
 import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
 import { body, type ItemPosition, nodeAt, positionOf } from './decode.ts'
 
-export const written = encoder<ItemPosition>({
+export const encode = encoder<ItemPosition>({
   body,
   write,
   envelope,
@@ -40,7 +32,7 @@ export const written = encoder<ItemPosition>({
     const isEmpty = item.text === '' && item.media === undefined
     return place?.bare !== true && item.sealed !== true && !isEmpty
   },
-  merge,
+  merging: { merge },
 })
 
 /** The vendor refuses a lower trigger. */
@@ -166,9 +158,9 @@ const markString = (node: JsonNode): Splice => ({
 const roleOf = (message: JsonNode): unknown => recordOf(message.value)?.['role']
 
 /** What the model said is signed in places, and stays as it was written. */
-function merge(role: string, messages: readonly RawMessage[]): string | undefined {
+function merge(role: string, messages: readonly JsonNode[]): string | undefined {
   if (role !== 'user' || !haveOnly(messages, ['role', 'content'])) return undefined
-  return `{"role":"user","content":${joinContents(messages.map((message) => message.raw('content')))}}`
+  return `{"role":"user","content":${joinContents(messages.map((message) => member(message, 'content')?.raw))}}`
 }
 
 function inserted(item: Item, mark: CacheMark | undefined): string {

@@ -6,7 +6,7 @@ import { bodyCodec } from '../kit/body.ts'
 import { bearer, decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { declare, nativeBetas, placeCacheMarks, write, written } from './encode.ts'
+import { declare, encode, nativeBetas, placeCacheMarks, write } from './encode.ts'
 import { checkAnthropicMessages } from './rules.ts'
 
 const traits: WireTraits = {
@@ -83,7 +83,7 @@ function isOurs(body: Fields): boolean {
 }
 
 export const anthropicMessages: Codec = {
-  ...bodyCodec(body, written),
+  ...bodyCodec(body, encode),
   traits,
   check: checkAnthropicMessages,
   placeCacheMarks,

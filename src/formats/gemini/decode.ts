@@ -67,11 +67,6 @@ export const body = decoder<ItemPosition>({
   readHead,
   readTools,
   readSettings,
-  withMessages(fields, messages) {
-    const request = requestIn(fields)
-    const changed = { ...request, contents: messages }
-    return request === fields ? changed : { ...fields, request: changed }
-  },
 })
 
 export const { positionOf, nodeAt } = body

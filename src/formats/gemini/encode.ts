@@ -12,7 +12,7 @@ import {
   spliceList,
   type Written,
 } from '../kit/body.ts'
-import { haveOnly, joinContents, objectJson, type RawMessage, sealedError } from '../kit/editing.ts'
+import { haveOnly, joinContents, objectJson, sealedError } from '../kit/editing.ts'
 import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
 import type { ToolChoice } from '../wire/steps.ts'
 import {
@@ -30,15 +30,14 @@ import {
   valueAt,
 } from './decode.ts'
 
-export const written = encoder<ItemPosition>({
+export const encode = encoder<ItemPosition>({
   body,
   write,
   envelope,
   inserted: (item) =>
     `{"role":"${item.role === 'assistant' ? 'model' : 'user'}","parts":[{"text":${JSON.stringify(item.text)}}]}`,
   within: (source, content, kept) => elementSplices({ body, edit }, source, field(content, 'parts'), kept),
-  merge,
-  assistant: 'model',
+  merging: { merge, assistant: 'model' },
 })
 
 /** Members are named by the key that the body uses or would use. */
@@ -136,9 +135,9 @@ function modeSplices(root: JsonNode, members: Members, names: readonly string[],
 }
 
 /** What the model said may be signed, and stays as it was written. */
-function merge(role: string, messages: readonly RawMessage[]): string | undefined {
+function merge(role: string, messages: readonly JsonNode[]): string | undefined {
   if (role !== 'user' || !haveOnly(messages, ['role', 'parts'])) return undefined
-  const parts = joinContents(messages.map((message) => message.raw('parts')))
+  const parts = joinContents(messages.map((message) => member(message, 'parts')?.raw))
   // Answers to calls are counted against the calls, and stand alone.
   return /"function_?[rR]esponse"/.test(parts) ? undefined : `{"role":"user","parts":${parts}}`
 }

@@ -5,7 +5,7 @@ import { bodyCodec } from '../kit/body.ts'
 import { decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { declare, keeper, write, written } from './encode.ts'
+import { declare, encode, keeper, write } from './encode.ts'
 import { checkGemini } from './rules.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'contents', windowHoldsAnswer: false }
@@ -50,7 +50,7 @@ const routes: Routes = {
 export const wire: Wire = {
   id: FORMAT,
   codec: {
-    ...bodyCodec(body, written),
+    ...bodyCodec(body, encode),
     traits,
     check: checkGemini,
     readResponse,

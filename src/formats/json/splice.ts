@@ -1,15 +1,21 @@
-import type { Splice } from '../../core/codec.ts'
 import type { Span } from '../../core/json/lexer.ts'
-import { applySplices } from '../../core/splices.ts'
 import { type JsonNode, member } from './json-index.ts'
 
-export type { Splice } from '../../core/codec.ts'
+/** A replacement of one stretch of a text. `start === end` inserts. */
+export interface Splice extends Span {
+  readonly text: string
+}
 
-/** Applies splices that do not overlap, in any order. */
-export const spliceText = (text: string, splices: readonly Splice[]): string => applySplices(text, inOrder(splices))
-
-export const inOrder = (splices: readonly Splice[]): readonly Splice[] =>
-  splices.length < 2 ? splices : [...splices].sort((a, b) => a.start - b.start || a.end - b.end)
+/** Applies splices that do not overlap, in any order; everything between them is taken as it stands. */
+export function spliceText(text: string, splices: readonly Splice[]): string {
+  let out = ''
+  let from = 0
+  for (const { start, end, text: own } of splices.toSorted((a, b) => a.start - b.start || a.end - b.end)) {
+    out += text.slice(from, start) + own
+    from = end
+  }
+  return out + text.slice(from)
+}
 
 /** What an array shall hold: an element of its own by index, or new JSON text. */
 export type ArrayPart = number | string

@@ -1,16 +1,15 @@
-import type { Codec, IncrementalCodec, Splice } from '../../core/codec.ts'
+import type { Codec } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, Loss, RequestSettings } from '../../core/conversation.ts'
 import type { Item, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, recordOf, stringOf } from '../../core/values.ts'
-import { indexGrown, type JsonNode, member } from '../json/json-index.ts'
-import { applySplices } from '../../core/splices.ts'
-import { type ArrayPart, inOrder, spliceArray, spliceMember } from '../json/splice.ts'
+import { indexGrown, indexJson, type JsonNode, member } from '../json/json-index.ts'
+import { type ArrayPart, type Splice, spliceArray, spliceMember, spliceText } from '../json/splice.ts'
 import {
   type CacheMark,
   groupByMessage,
   mergeNeighbours,
+  type Merging,
   type OutgoingMessage,
-  type RawMessage,
   restoredFragment,
   writeRestored,
 } from './editing.ts'
@@ -66,8 +65,6 @@ export interface BodyReading<P extends Position> {
   readText?(body: Fields): readonly Item[]
   readTools(reader: Reader, body: Fields): readonly ToolDeclaration[]
   readSettings(body: Fields, root: JsonNode): RequestSettings
-  /** Members of a request with other messages. @default the list is a member of the root */
-  withMessages?(fields: Fields, messages: readonly unknown[]): Fields
 }
 
 /** Where the items of a wire stand. */
@@ -78,11 +75,10 @@ export interface Positions<P extends Position> {
 }
 
 export type Decoder<P extends Position> = Positions<P> &
-  Pick<Codec, 'format' | 'fragment'> &
-  Omit<IncrementalCodec, 'envelope' | 'decode' | 'listIn'> & {
+  Pick<BodyReading<P>, 'listPath'> &
+  Pick<Codec, 'format' | 'decode' | 'fields' | 'fragment'> & {
     readonly markKeys: readonly string[]
-    decode(text: string, before?: Conversation): Conversation
-    fields(conversation: Conversation): Fields
+    /** Where the list of messages stands in the text; undefined where there is none. */
     listIn(conversation: Conversation): JsonNode | undefined
   }
 
@@ -133,20 +129,13 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
   return {
     format,
     markKeys,
+    listPath: (body) => wire.listPath(body),
     positionOf,
     nodeAt: (root, position) => root.below(wire.pathOf(position, root.value as Fields))!,
     decode,
     fields,
     fragment,
-    messages(conversation) {
-      const list = wire
-        .listPath(fields(conversation))
-        .reduce<unknown>((at, key) => recordOf(at)?.[key], fields(conversation))
-      return Array.isArray(list) ? (list as unknown[]) : recordOf(list) === undefined ? [] : [list]
-    },
-    endOf: (conversation, message) => elementAt(listIn(conversation), message)!.end,
     listIn,
-    withMessages: wire.withMessages ?? ((body, messages) => ({ ...body, [wire.listPath(body)[0]!]: messages })),
   }
 }
 
@@ -180,8 +169,6 @@ export function spliceList(text: string, list: JsonNode, parts: readonly ArrayPa
 export interface Written {
   readonly text: string
   readonly losses: readonly Loss[]
-  /** What the conversation's own text was changed by, in order; absent where the text was written anew. */
-  readonly splices?: readonly Splice[]
 }
 
 /** What changes outside the history. */
@@ -205,28 +192,27 @@ export interface BodyWriting<P extends Position> {
   within(source: Source, message: JsonNode, kept: readonly Item[], marks: Marks): readonly Splice[]
   /** Whether an item has room for a cache mark; the position is undefined for one that we insert. @default none has */
   mayCarry?(item: Item, position: P | undefined): boolean
-  /** The text of one message for several of one role; undefined where the wire has no room for that. @default they stay apart */
-  merge?(role: string, messages: readonly RawMessage[]): string | undefined
-  /** The wire's name for the model's role. @default 'assistant' */
-  readonly assistant?: string
+  /** How messages of one role become one. @default they stay apart */
+  readonly merging?: Merging
   /** The history of a body without a list. @default there is always one */
   writeText?(conversation: Conversation, source: Source): readonly Splice[]
 }
 
-export type Encoder = Pick<Codec, 'encode'> & Pick<IncrementalCodec, 'envelope'>
-
-export function encoder<P extends Position>(wire: BodyWriting<P>): Encoder {
+/** Writes what a decoder of this wire read, or another wire's. */
+export function encoder<P extends Position>(wire: BodyWriting<P>): (conversation: Conversation) => Written {
   const { format, decode } = wire.body
-  const envelopeOf = ({ changes, source }: Conversation): Envelope =>
-    changes === undefined ? { splices: [] } : wire.envelope(changes, source.value as Source)
 
   function encode(conversation: Conversation): Written {
     if (conversation.format !== format) return foreign(conversation)
+    const { changes } = conversation
     const source = sourceOf(conversation)
-    const { front, splices } = envelopeOf(conversation)
+    const { front, splices } = changes === undefined ? { splices: [] } : wire.envelope(changes, source)
     const history = historySplices(wire, encode, conversation, front)
-    const ordered = inOrder([...history, ...splices])
-    return { text: applySplices(source.text, ordered), losses: [], splices: ordered }
+    const text = spliceText(source.text, [...history, ...splices])
+    return {
+      text: wire.merging === undefined || history.length === 0 ? text : merged(wire.merging, source, text),
+      losses: [],
+    }
   }
 
   /** The changes to the envelope are then made in the wire's own way. */
@@ -238,14 +224,14 @@ export function encoder<P extends Position>(wire: BodyWriting<P>): Encoder {
     return { text: encode({ ...decode(written.text), changes }).text, losses: written.losses }
   }
 
-  return {
-    encode,
-    // A new first message is part of the history.
-    envelope(conversation) {
-      const { front, splices } = envelopeOf(conversation)
-      return front === undefined ? inOrder(splices) : undefined
-    },
+  function merged(merging: Merging, { root }: Source, text: string): string {
+    const [before, now] = [root, indexJson(text)].map(
+      (body) => body.below(wire.body.listPath(body.value as Fields))?.items ?? [],
+    )
+    return spliceText(text, mergeNeighbours(merging, before!, now!))
   }
+
+  return encode
 }
 
 function historySplices<P extends Position>(
@@ -270,20 +256,11 @@ function historySplices<P extends Position>(
     changes.push(...wire.within(source, elementAt(list, message.own)!, message.kept, marks))
     return message.own
   })
-  const { text } = source
   const count = list!.type === 'array' ? list!.length : 1
-  const { merge, assistant } = wire
-  const merged =
-    merge === undefined
-      ? { parts: written, splices: changes }
-      : mergeNeighbours(
-          { messages, parts: written, splices: changes },
-          { text, count, nodeOf: (own) => elementAt(list, own)!, merge, assistant },
-        )
   const head = Array.from({ length: source.headCount }, (_, i) => i)
-  const parts: ArrayPart[] = [...(front === undefined ? [] : [front]), ...head, ...merged.parts]
+  const parts: ArrayPart[] = [...(front === undefined ? [] : [front]), ...head, ...written]
   const isSame = parts.length === count && parts.every((part, i) => part === i)
-  return isSame ? merged.splices : [...merged.splices, ...spliceList(text, list!, parts)]
+  return isSame ? changes : [...changes, ...spliceList(source.text, list!, parts)]
 }
 
 /**
@@ -434,13 +411,6 @@ export function instructionInMessages({ root, headCount }: Source, instruction: 
 
 /** The parts of a codec that follow from how its bodies are read and written. */
 export const bodyCodec = <P extends Position>(
-  body: Decoder<P>,
-  { encode, envelope }: Encoder,
-): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment' | 'incremental'> => ({
-  format: body.format,
-  decode: (text) => body.decode(text),
-  encode,
-  fields: body.fields,
-  fragment: body.fragment,
-  incremental: { ...body, envelope },
-})
+  { format, decode, fields, fragment }: Decoder<P>,
+  encode: Codec['encode'],
+): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment'> => ({ format, decode, encode, fields, fragment })

@@ -17,7 +17,7 @@ import type { ItemPosition } from '../openai-chat/decode.ts'
 import { declare, inserted, resultMessage, within } from '../openai-chat/encode.ts'
 import { body, toolNameOf } from './decode.ts'
 
-export const written = encoder<ItemPosition>({
+export const encode = encoder<ItemPosition>({
   body,
   write,
   envelope,

@@ -6,7 +6,7 @@ import { declare } from '../openai-chat/encode.ts'
 import { bearer, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { write, written } from './encode.ts'
+import { encode, write } from './encode.ts'
 import { checkOllamaChat } from './rules.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
@@ -37,7 +37,7 @@ const routes: Routes = {
 export const wire: Wire = {
   id: FORMAT,
   codec: {
-    ...bodyCodec(body, written),
+    ...bodyCodec(body, encode),
     traits,
     check: checkOllamaChat,
     readResponse,

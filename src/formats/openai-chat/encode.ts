@@ -16,20 +16,12 @@ import {
   withInstruction,
   type Written,
 } from '../kit/body.ts'
-import {
-  type CacheMark,
-  haveOnly,
-  joinContents,
-  markJson,
-  objectJson,
-  type RawMessage,
-  sealedError,
-} from '../kit/editing.ts'
+import { type CacheMark, haveOnly, joinContents, markJson, objectJson, sealedError } from '../kit/editing.ts'
 import { arrayOf, dataUrl } from '../kit/reading.ts'
 import { type Draft, type DraftTurn, filled, isWebUrl, openaiChoice } from '../kit/writing.ts'
 import { body, type ItemPosition, MARK_KEYS, toolNameOf } from './decode.ts'
 
-export const written = encoder<ItemPosition>({
+export const encode = encoder<ItemPosition>({
   body,
   write,
   envelope,
@@ -37,7 +29,7 @@ export const written = encoder<ItemPosition>({
   within: (...given) => within({ body, noContent: 'null' }, ...given),
   // Only parts have room for a mark, and opaque ones stay as they came.
   mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true,
-  merge,
+  merging: { merge },
 })
 
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
@@ -89,15 +81,15 @@ function choiceNames(choice: unknown): string[] {
   })
 }
 
-function merge(role: string, messages: readonly RawMessage[]): string | undefined {
+function merge(role: string, messages: readonly JsonNode[]): string | undefined {
   const isModel = role === 'assistant'
   if (!isModel && role !== 'user') return undefined
   // Calls stand behind everything that their message says.
   const last = messages.at(-1)!
-  const calls = isModel ? last.raw('tool_calls') : undefined
+  const calls = isModel ? member(last, 'tool_calls')?.raw : undefined
   const isPlain = haveOnly(messages.slice(0, -1), ['role', 'content'])
   if (!isPlain || !haveOnly([last], ['role', 'content', ...(isModel ? ['tool_calls'] : [])])) return undefined
-  const content = joinContents(messages.map((message) => message.raw('content')))
+  const content = joinContents(messages.map((message) => member(message, 'content')?.raw))
   return `{"role":"${role}","content":${content}${calls === undefined ? '' : `,"tool_calls":${calls}`}}`
 }
 

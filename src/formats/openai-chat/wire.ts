@@ -4,7 +4,7 @@ import { bodyCodec } from '../kit/body.ts'
 import { bearer, decodedPart, type Endpoint, PLAIN_TRAITS, type Routes, type Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { declare, write, written } from './encode.ts'
+import { declare, encode, write } from './encode.ts'
 import { checkOpenAiChat } from './rules.ts'
 
 const traits: WireTraits = { ...PLAIN_TRAITS, promptFraming: 'messages', windowHoldsAnswer: true }
@@ -84,7 +84,7 @@ const routes: Routes = {
 export const wire: Wire = {
   id: FORMAT,
   codec: {
-    ...bodyCodec(body, written),
+    ...bodyCodec(body, encode),
     traits,
     check: checkOpenAiChat,
     readResponse,

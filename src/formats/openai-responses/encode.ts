@@ -22,7 +22,7 @@ import { arrayOf, dataUrl } from '../kit/reading.ts'
 import { type Draft, type DraftTurn, filled, isWebUrl, openaiChoice } from '../kit/writing.ts'
 import { body, type ItemPosition, nodeAt, positionOf, toolNameOf, typeOf } from './decode.ts'
 
-export const written = encoder<ItemPosition>({
+export const encode = encoder<ItemPosition>({
   body,
   write,
   envelope,
@@ -191,7 +191,7 @@ function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
   if (items.length === 0 && (list === undefined || list.value === null)) return []
   const messages = groupByMessage(items, (item) => positionOf(item) !== undefined).map((message) => {
     if (message.own === undefined)
-      return 'restored' in message ? writeRestored(written.encode, message.restored) : writeMessage(message.inserted)
+      return 'restored' in message ? writeRestored(encode, message.restored) : writeMessage(message.inserted)
     const [item] = message.kept
     return item?.edited === true ? writeMessage(item) : `{"role":"user","content":${list!.raw}}`
   })

@@ -5,7 +5,7 @@ import { endpoint } from '../openai-chat/wire.ts'
 import type { Routes, Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { declare, held, write, written } from './encode.ts'
+import { declare, encode, held, write } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 
 /** Servers of the same wire answer 400 to a member that they do not know. */
@@ -34,7 +34,7 @@ const OWN_KEYS = ['input', 'previous_response_id', 'conversation', 'prompt']
 export const wire: Wire = {
   id: FORMAT,
   codec: {
-    ...bodyCodec(body, written),
+    ...bodyCodec(body, encode),
     traits,
     held,
     check: checkOpenAiResponses,

@@ -342,7 +342,7 @@ function requestOf(codec: Codec, conversation: Conversation, reserve: number): s
 /** Each body is read from where it parts from the one before, and keeps the items that both begin with. */
 function growingDecoder(codec: Codec): (text: string) => Conversation {
   let before: Conversation | undefined
-  return (text) => (before = codec.incremental?.decode(text, before) ?? codec.decode(text))
+  return (text) => (before = codec.decode(text, before))
 }
 
 /** Items are immutable and come again in every later body. */
