@@ -108,6 +108,8 @@ for (const { url, functions } of result) {
   for (const { functionName, ranges } of functions) {
     const { count = 0, startOffset = 0 } = ranges[0] ?? {}
     if (count === 0) continue
+    // What tsx adds to name functions, and V8 to set fields, is no function of ours.
+    if (functionName === '__name' || functionName === '<instance_members_initializer>') continue
     if (functionName === '') {
       anonymous++
       continue

@@ -48,7 +48,7 @@ export const speakers: readonly { readonly endpoint: Endpoint; readonly wire: Wi
 export function endpointAtRoot(path: string, header: HeaderReader): Endpoint | undefined {
   const route = routeOf('POST', path)
   if (route !== undefined) return wires.find(({ id }) => id === route.wire)!.endpoint
-  return endpoints.find((endpoint) => endpoint.ownsPath(path, header))
+  return endpoints.find((endpoint) => endpoint.ownsPath?.(path, header) === true)
 }
 
 /** Where clients of these vendors put what they authenticate with. */

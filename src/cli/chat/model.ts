@@ -192,7 +192,7 @@ export function chooseProvider(wish: ProviderWish, env: Environment): string {
   if (wish.baseUrl !== undefined) return COMPATIBLE
   const { model } = wish
   const vendors = endpoints.filter((endpoint) => hasKey(endpoint, env))
-  const owner = model === undefined ? undefined : vendors.find((endpoint) => endpoint.owns(model))
+  const owner = model === undefined ? undefined : vendors.find((endpoint) => endpoint.owns?.(model) === true)
   const local = speakers.find(
     ({ endpoint: { isLocal, keys, bases, modelVariable } }) =>
       isLocal && keys.length === 0 && set(env, [...bases, modelVariable]) !== undefined,

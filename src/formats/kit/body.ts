@@ -67,20 +67,16 @@ export interface BodyReading<P extends Position> {
   readSettings(body: Fields, root: JsonNode): RequestSettings
 }
 
-/** Where the items of a wire stand. */
-export interface Positions<P extends Position> {
+/** Bodies of a wire, read. */
+export interface Decoder<P extends Position>
+  extends Pick<BodyReading<P>, 'listPath'>, Pick<Codec, 'format' | 'decode' | 'fields' | 'fragment'> {
+  readonly markKeys: readonly string[]
   /** Undefined for an item that was not read from a body of this wire. */
   positionOf(item: Item): P | undefined
   nodeAt(root: JsonNode, position: P): JsonNode
+  /** Where the list of messages stands in the text; undefined where there is none. */
+  listIn(conversation: Conversation): JsonNode | undefined
 }
-
-export type Decoder<P extends Position> = Positions<P> &
-  Pick<BodyReading<P>, 'listPath'> &
-  Pick<Codec, 'format' | 'decode' | 'fields' | 'fragment'> & {
-    readonly markKeys: readonly string[]
-    /** Where the list of messages stands in the text; undefined where there is none. */
-    listIn(conversation: Conversation): JsonNode | undefined
-  }
 
 export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
   const { format, markKeys = [] } = wire

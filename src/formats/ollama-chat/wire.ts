@@ -23,7 +23,6 @@ const endpoint: Endpoint = {
   headers: bearer,
   credentials: ['authorization'],
   modelVariable: 'OLLAMA_MODEL',
-  owns: () => false,
   ownsPath: (path) => path.startsWith('/api/'),
 }
 

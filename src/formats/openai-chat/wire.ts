@@ -38,8 +38,6 @@ const compatible: Endpoint = {
   headers: bearer,
   credentials: [],
   modelVariable: 'OPENAI_MODEL',
-  owns: () => false,
-  ownsPath: () => false,
 }
 
 /** Ollama's own imitation of this wire. */
@@ -55,8 +53,6 @@ const ollama: Endpoint = {
   headers: () => bearer('ollama'),
   credentials: [],
   modelVariable: 'OLLAMA_MODEL',
-  owns: () => false,
-  ownsPath: () => false,
   // It cuts what does not fit without a word, and 4,096 is what it gives a model by default.
   window: (env) => Number(env['OLLAMA_CONTEXT_LENGTH'] || 4_096),
   base(env, baseUrl) {

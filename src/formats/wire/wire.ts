@@ -35,10 +35,10 @@ export interface Endpoint {
   readonly modelVariable: string
   /** Asked where no model is named; absent where there is no default. */
   readonly model?: string
-  /** Whether a model by this name is this vendor's. */
-  owns(model: string): boolean
-  /** Whether a path at the root of the proxy that is no model call means this vendor. */
-  ownsPath(path: string, header: HeaderReader): boolean
+  /** Whether a model by this name is this vendor's. @default none is */
+  owns?(model: string): boolean
+  /** Whether a path at the root of the proxy that is no model call means this vendor. @default none does */
+  ownsPath?(path: string, header: HeaderReader): boolean
   /** A window that is known better than by the model's name. */
   window?(env: Readonly<Record<string, string | undefined>>): number
   /** The base URL that variables of its own lead to. */
