@@ -1,16 +1,7 @@
 import type { FoldStep } from '../../../core/policy.ts'
 import { writeRecord } from '../record/write-record.ts'
 import { excerptOf } from '../summary/transcript.ts'
-import {
-  foldableIn,
-  keptTokens,
-  NOTHING,
-  standIn,
-  WORDS_SHARE,
-  type Draft,
-  type Proposal,
-  type SummaryAsk,
-} from './draft.ts'
+import { foldableIn, keptTokens, NOTHING, standIn, type Draft, type Proposal, type SummaryAsk } from './draft.ts'
 import { LANGUAGE, sourceOf, WORDS_PER_TOKEN } from './summarise.ts'
 
 /** A summary in band is asked for in place of the newest steps: so much of the limit is room for the question and its answer. */
@@ -26,6 +17,8 @@ const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
 /** What a record holds beside the words of people, at least. */
 const FRAME_SHARE = 0.1
+/** What words leave free for the next turns: with less, each of them would need a compaction. */
+const FREE_SHARE = 0.12
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
 
@@ -92,7 +85,7 @@ function foldBefore(
       Math.min(LEAST_OF_SOURCE * saved, least),
       Math.min(budget - tail, summaryShare * limitTokens),
       // What was said stays while the window has room for it, whatever the aim of this compaction is.
-      Math.min(spokenTokens(draft, folded) + FRAME_SHARE * limitTokens, rest - (1 - WORDS_SHARE) * limitTokens - tail),
+      Math.min(spokenTokens(draft, folded) + FRAME_SHARE * limitTokens, rest - FREE_SHARE * limitTokens - tail),
     )
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)

@@ -15,7 +15,11 @@ export interface UserMessages {
 
 /** A message that is cut keeps at least this much of itself beside the note that says where it is; less would not tell what it was about. */
 const LEAST_WORDS_TOKENS = 60
-/** Where not all have room, these newest ones stay before any that say more. */
+/** Notes about single messages may take this share; more of them would cost more than one note about all. */
+const MOST_NOTES = 0.1
+/** Where not all have room, one paragraph may take this share. */
+const MOST_OF_ONE = 0.125
+/** These newest ones come before any that say more. */
 const NEWEST = 3
 /** The number of a message and the end of its line. */
 const LEAST_LINE_TOKENS = 4
@@ -29,7 +33,7 @@ interface Entry {
 
 /**
  * Everything that people said, in order and word for word. Where it is too much, the longest messages are shown as head + tail with a handle;
- * where even that is too much, those that say most for their length, with one handle for the others. None leaves without a trace, and a
+ * where even that is too much, their paragraphs that say most for their length, with one handle for the rest. None leaves without a trace, and a
  * message that was sent again is shown once.
  */
 export function userMessages(draft: Draft, items: readonly Item[], budget: number): UserMessages {
@@ -55,56 +59,81 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   }
   if (entries.length === 0) return { text: '', stored, numbers }
   const sizes = entries.map((entry) => draft.countText(wholeOf(entry)) + LEAST_LINE_TOKENS)
-  const least = draft.countText(noteOf(draft, wholeOf(entries[0]!))) + LEAST_WORDS_TOKENS
-  const common = levelWithin(sizes, budget)
-  const isEnough = common >= least
-  const level = isEnough ? common : Math.max(least, budget * MOST_OF_ONE)
-  const shown = isEnough ? undefined : tellingOnes(draft, entries, sizes, level, budget)
-  const lines: string[] = []
-  for (const [i, entry] of entries.entries()) {
-    if (shown?.has(i) === false) continue
-    const whole = wholeOf(entry)
-    if (sizes[i]! > level) stored.set(draft.handleOf(whole), { text: whole })
-    const text = sizes[i]! > level ? shortened(draft, entry, level) : whole
-    lines.push(`${i + 1}. ${text}${entry.again > 0 ? ` (sent ${entry.again + 1} times)` : ''}`)
-  }
-  if (shown !== undefined) {
-    const others = entries.flatMap((entry, i) => (shown.has(i) ? [] : [`${i + 1}. ${wholeOf(entry)}`])).join('\n\n')
-    stored.set(draft.handleOf(others), { text: others })
-    lines.push(othersNote(draft, entries.length - shown.size, others))
+  const note = draft.countText(noteOf(draft, wholeOf(entries[0]!)))
+  const level = levelWithin(sizes, budget)
+  const cut = sizes.filter((size) => size > level).length
+  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut * note <= MOST_NOTES * budget
+  const shown = isCutEnough
+    ? entries.map((entry, i) => (sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)))
+    : tellingParts(draft, entries, budget)
+  const lines = shown.flatMap((text, i) => {
+    const { again } = entries[i]!
+    return text === '' ? [] : [`${i + 1}. ${text}${again > 0 ? ` (sent ${again + 1} times)` : ''}`]
+  })
+  const others = entries.map(wholeOf).filter((whole, i) => shown[i] !== whole)
+  if (isCutEnough) for (const text of others) stored.set(draft.handleOf(text), { text })
+  else if (others.length > 0) {
+    const text = others.join('\n\n')
+    stored.set(draft.handleOf(text), { text })
+    lines.push(othersNote(draft, text))
   }
   return { text: `What the user said, in order:\n${lines.join('\n')}`, stored, numbers }
 }
 
 const wholeOf = ({ words, lines }: Entry): string => [words, ...lines].filter((part) => part !== '').join('\n')
 
-/** Where not all messages have room, one of them may take this share of it. */
-const MOST_OF_ONE = 0.125
-
-/** Messages that have a place of their own where there is none for all: the newest, then those that say most for their length. */
-function tellingOnes(
-  draft: Draft,
-  entries: readonly Entry[],
-  sizes: readonly number[],
-  level: number,
-  budget: number,
-): ReadonlySet<number> {
-  const worths = worthsOf(entries.map(({ words }) => words))
-  const worth = (i: number): number => (i >= entries.length - NEWEST ? Infinity : worths[i]! / sizes[i]!)
-  const order = entries.map((_, i) => i).sort((a, b) => worth(b) - worth(a) || b - a)
-  const shown = new Set<number>()
-  let left = budget - draft.countText(othersNote(draft, entries.length, ''))
-  for (const i of order) {
-    const size = Math.min(sizes[i]!, level)
-    if (size > left) continue
-    left -= size
-    shown.add(i)
-  }
-  return shown
+/** A paragraph of a message; the lines of its pictures go with the first that is shown. */
+interface Part {
+  readonly entry: number
+  readonly text: string
+  readonly tokens: number
 }
 
-const othersNote = (draft: Draft, count: number, text: string): string =>
-  `[${count} ${count === 1 ? 'message whose number is missing is' : 'messages whose numbers are missing are'} stored whole as ${draft.handleOf(text)}]`
+/**
+ * Of messages that have no room together, the paragraphs that say most for their length, in order under the numbers of their messages: the
+ * newest messages first of all. Each text is empty where nothing of its message is shown.
+ */
+function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): readonly string[] {
+  const most = Math.floor(budget * MOST_OF_ONE)
+  const parts = entries.flatMap(({ words }, entry): Part[] =>
+    words.split(PARAGRAPH).map((text) => {
+      const tokens = draft.countText(text)
+      if (tokens <= most) return { entry, text, tokens: tokens + 1 }
+      const head = headTail(text, { maxTokens: most, countTokens: draft.countText, maxBytes: 1_000_000 }).text
+      return { entry, text: head, tokens: most + 1 }
+    }),
+  )
+  const worths = worthsOf(parts.map(({ text }) => text))
+  const worth = (i: number): number =>
+    parts[i]!.entry >= entries.length - NEWEST ? Infinity : worths[i]! / parts[i]!.tokens
+  const order = parts.map((_, i) => i).sort((a, b) => worth(b) - worth(a) || b - a)
+  const chosen = new Set<number>()
+  const begun = new Set<number>()
+  let left = budget - draft.countText(othersNote(draft, ''))
+  for (const i of order) {
+    const { entry, tokens } = parts[i]!
+    const first = begun.has(entry) ? 0 : LEAST_LINE_TOKENS + draft.countText(entries[entry]!.lines.join('\n'))
+    if (tokens + first > left) continue
+    left -= tokens + first
+    chosen.add(i)
+    begun.add(entry)
+  }
+  const texts = entries.map((): string[] => [])
+  for (const [i, { entry, text }] of parts.entries()) {
+    const shown = texts[entry]!
+    if (chosen.has(i)) shown.push(text)
+    else if (shown.at(-1) !== GAP) shown.push(GAP)
+  }
+  return texts.map((shown, entry) =>
+    begun.has(entry) ? wholeOf({ ...entries[entry]!, words: shown.join(shown.includes(GAP) ? '\n' : '\n\n') }) : '',
+  )
+}
+
+const PARAGRAPH = /\n[ \t]*\n/
+const GAP = '[…]'
+
+const othersNote = (draft: Draft, text: string): string =>
+  `[Messages whose numbers are missing, and parts marked ${GAP}, are stored whole as ${draft.handleOf(text)}]`
 
 const noteOf = (draft: Draft, text: string): string =>
   `[shortened; the whole message is stored as ${draft.handleOf(text)}]`
