@@ -228,11 +228,11 @@ describe('the record', () => {
     ])
     const parts = [
       '[Condensed record of',
+      '$ npm test (exit 1, 40 calls ago): Error: expected )',
       'What the user said, in order:\n1. And the parser.',
       '[ ] write tests',
       '· The lexer drops the last token.',
       'Files touched:\nsrc/parser.ts changed 1×',
-      '$ npm test (exit 1): Error: expected )',
       'Excerpts, verbatim',
       '[End of the condensed record.]',
     ]

@@ -39,7 +39,7 @@ describe('commands with their exit codes', () => {
         ...ran('not json', 'exit code 1'),
         ...ran({ x: 1 }, '#!/bin/bash\nexit 1'),
       ]),
-    ).toEqual([{ command: 'bash not json', exit: 1 }])
+    ).toMatchObject([{ command: 'bash not json', exit: 1 }])
   })
 
   it('stand once, by their last run, with the line that says what went wrong', () => {
@@ -48,7 +48,7 @@ describe('commands with their exit codes', () => {
       ...ran({ command: 'npm run build' }, 'done\nexit code: 0'),
       ...ran({ command: 'npm test' }, 'AssertionError: 3 failed\nexit code: 1'),
     ]
-    expect(ranCommands(items)).toEqual([
+    expect(ranCommands(items)).toMatchObject([
       { command: 'npm run build', exit: 0 },
       { command: 'npm test', exit: 1, error: 'AssertionError: 3 failed' },
     ])
@@ -64,5 +64,42 @@ describe('commands with their exit codes', () => {
       ...ran({ command: 'npm test' }, 'ok\nexit code: 0'),
     ]
     expect(factsOf(items).map(({ text }) => text)).toEqual(['$ npm test (failed before: AssertionError: 3 failed)'])
+  })
+
+  it('are passed again where a client states failures only, and where less of them was run', () => {
+    const items = [
+      ...ran({ command: 'npm test -- login' }, 'Exit code 1\nAssertionError: 3 failed', true),
+      ...ran({ command: 'npm run lint' }, 'Exit code 2\nerror: no-unused-vars', true),
+      ...ran({ command: 'npm test' }, 'all 40 passed'),
+    ]
+    expect(factsOf(items).map(({ heading, text }) => `${heading}: ${text}`)).toEqual([
+      'Commands that failed last: $ npm run lint (exit 2): error: no-unused-vars',
+      'Commands that passed last: $ npm test (failed before: AssertionError: 3 failed)',
+    ])
+  })
+
+  it.each([
+    ['a read of a file that is not there', { file_path: 'src/none.ts' }, 'File does not exist.', true],
+    ['a refusal by the user', { command: 'rm -rf build' }, "The user doesn't want to proceed with this.", true],
+    ['a search without a match', { command: 'cat a.ts | grep -n missing' }, 'Exit code 1', true],
+    ['a command in the background', { command: 'npm start' }, 'Command running in background with ID: b1', false],
+  ])('do not count %s as failed', (_, args, result, isError) => {
+    const facts = factsOf(ran(args, result, isError))
+    expect(facts.filter(({ heading }) => heading.startsWith('Commands'))).toEqual([])
+  })
+
+  it('that failed long ago are told with their age', () => {
+    const since = Array.from({ length: 40 }, (_, n) => ran({ file_path: `src/${n}.ts` }, 'text')).flat()
+    const items = [...ran({ command: 'npm test' }, 'Exit code 1', true), ...since]
+    expect(factsOf(items).map(({ text }) => text)).toContain('$ npm test (exit 1, 40 calls ago)')
+  })
+
+  it('that passed behind the part that a record stands for are not called failed', () => {
+    const folded = [
+      ...ran({ command: 'npm test' }, 'Exit code 1', true),
+      ...ran({ command: 'make' }, 'Exit code 2', true),
+    ]
+    const history = [...folded, ...ran({ command: 'npm test' }, 'ok')]
+    expect(factsOf(folded, history).map(({ text }) => text)).toEqual(['$ make (exit 2)'])
   })
 })

@@ -5,6 +5,8 @@ import { argumentsOf, callLine, commandOf, pathOf, pathsInPatch } from './calls.
 
 /** Facts that code carries through every compaction, word for word. Newest first in line for the budget, printed in their order. */
 export interface Fact {
+  /** Where it stands in a record: what is the case now comes first. */
+  readonly part: 'state' | 'plan' | 'work'
   readonly heading: string
   readonly text: string
 }
@@ -15,27 +17,49 @@ const WRITES = /edit|write|patch|replace|create|apply/i
 /** Of each kind, the newest. */
 const COMMANDS = 8
 const FILES = 40
+/** A failure so many calls ago is told with its age: it says less about where things stand. */
+const OLD_CALLS = 40
 
-/** What the folded part says about the state of the work: the plan as last written, refusals, files touched, commands and how they ended. */
-export function factsOf(items: readonly Item[]): Fact[] {
+/**
+ * What the folded part says about the state of the work: the plan as last written, refusals, files touched, commands and how they ended. What a
+ * command said last may stand behind that part: then it is in view, and nothing older is said of it.
+ */
+export function factsOf(items: readonly Item[], history: readonly Item[] = items): Fact[] {
   const plan = planText(planStateOf(items))
   const refused = items.filter((item) => item.kind === 'result' && item.text.length < 2_000 && REFUSED.test(item.text))
-  const commands = ranCommands(items)
+  const calls = new Set(items.map(({ callId }) => callId))
+  const commands = ranCommands(history).filter(({ callId }) => calls.has(callId))
+  const made = history.filter(({ kind }) => kind === 'call').length
   const failed = commands.filter(({ exit }) => exit !== 0).slice(-COMMANDS)
   const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
-  return [
-    { heading: 'Plan as last written', text: plan },
-    { heading: 'Refused by the user', text: [...new Set(refused.map((item) => item.text.trim()))].join('\n') },
-    { heading: 'Files touched', text: touchedFiles(items) },
-    { heading: 'Commands that failed last', text: failed.map(commandLine).join('\n') },
-    { heading: 'Commands that passed last', text: passed.map(commandLine).join('\n') },
-  ].filter(({ text }) => text !== '')
+  const all: readonly Fact[] = [
+    {
+      part: 'state',
+      heading: 'Commands that failed last',
+      text: failed.map((one) => commandLine(one, made)).join('\n'),
+    },
+    {
+      part: 'state',
+      heading: 'Commands that passed last',
+      text: passed.map((one) => commandLine(one, made)).join('\n'),
+    },
+    {
+      part: 'state',
+      heading: 'Refused by the user',
+      text: [...new Set(refused.map((item) => item.text.trim()))].join('\n'),
+    },
+    { part: 'plan', heading: 'Plan as last written', text: plan },
+    { part: 'work', heading: 'Files touched', text: touchedFiles(items) },
+  ]
+  return all.filter(({ text }) => text !== '')
 }
 
-function commandLine({ command, exit, error, fixed }: RanCommand): string {
-  const why = error === undefined ? '' : `: ${error}`
-  const before = fixed === undefined ? '' : ` (failed before: ${fixed})`
-  return exit === 0 ? `$ ${command}${before}` : `$ ${command} (exit ${exit})${why}`
+/** `made`: the calls of the history. */
+function commandLine({ command, exit, error, fixed, call }: RanCommand, made: number): string {
+  if (exit === 0) return `$ ${command}${fixed === undefined ? '' : ` (failed before: ${fixed})`}`
+  const age = made - call - 1
+  const ago = age < OLD_CALLS ? '' : `, ${age} calls ago`
+  return `$ ${command} (exit ${exit}${ago})${error === undefined ? '' : `: ${error}`}`
 }
 
 /** How a call ended, in a few words, where its result says so, and where the rest of a result is that was shown in part. */
@@ -87,6 +111,9 @@ export interface RanCommand {
   readonly error?: string
   /** What it said when it failed before; it passes since. */
   readonly fixed?: string
+  readonly callId: string
+  /** Which call of the history it was. */
+  readonly call: number
 }
 
 const EXIT =
@@ -97,38 +124,76 @@ const REPORTED =
 const ERROR_LINE =
   /\b(?:error|exception|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
 const LONGEST = 160
+/** Each result is held against so many commands. */
+const MOST_COMMANDS = 500
 
-/** Commands of a history in order of their last run, each once. */
+/**
+ * Commands of a history in order of their last run, each once. A success ends an earlier failure of the same command, also where it was run with
+ * less behind it ("npm test" after "npm test -- login"), and where the client states an exit code for failures only.
+ */
 export function ranCommands(items: readonly Item[]): RanCommand[] {
-  const asked = new Map<string, string>()
-  const isCommand = new Set<string>()
+  const asked = new Map<string, { readonly command: string; readonly isShell: boolean; readonly call: number }>()
   const ran = new Map<string, RanCommand>()
+  const statesSuccess = items.some((item) => item.kind === 'result' && exitOf(item) === 0)
+  let calls = 0
   for (const item of items) {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      const command = commandOf(item)
-      if (command !== undefined) isCommand.add(callId)
-      asked.set(callId, command?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST))
+      const shell = commandOf(item)
+      const command = shell?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST)
+      asked.set(callId, { command, isShell: shell !== undefined, call: calls++ })
       continue
     }
-    const command = item.kind === 'result' ? asked.get(callId) : undefined
-    const exit = command === undefined ? undefined : exitOf(item, isCommand.has(callId) ? EXIT : REPORTED)
-    if (command === undefined || exit === undefined) continue
+    const run = item.kind === 'result' ? asked.get(callId) : undefined
+    const end = run === undefined ? undefined : endOf(item, run)
+    if (run === undefined || end === undefined) continue
+    const { command, call } = run
+    const wider = [...ran.values()].filter((one) => one.command === command || one.command.startsWith(`${command} `))
+    if (end === 'unsaid' && (statesSuccess || wider.every((one) => one.exit === 0))) continue
+    const exit = end === 'unsaid' ? 0 : end
+    const replaced = wider.filter((one) => exit === 0 || one.command === command)
+    const fixed = exit === 0 ? replaced.findLast((one) => (one.error ?? one.fixed) !== undefined) : undefined
+    for (const one of replaced) ran.delete(one.command)
     const error = exit === 0 ? undefined : errorLineOf(item.text)
-    const before = ran.get(command)
-    const fixed = exit === 0 ? (before?.error ?? before?.fixed) : undefined
-    ran.delete(command)
-    ran.set(command, { command, exit, error, fixed })
+    ran.set(command, { command, exit, error, fixed: fixed?.error ?? fixed?.fixed, callId, call })
+    if (ran.size > MOST_COMMANDS) ran.delete(ran.keys().next().value!)
   }
   return [...ran.values()]
 }
 
-/** How a result says that its command ended. The end of a long output says it, so it is looked at first. */
-function exitOf({ text, isError }: Item, pattern = EXIT): number | undefined {
-  const found = pattern.exec(text.slice(-400)) ?? pattern.exec(text.slice(0, 400))
-  if (found !== null) return Number(found[1])
-  return isError === true ? 1 : undefined
+/** How a command ended, where its result says so; undefined for what is no failure of a command. */
+function endOf(
+  item: Item,
+  { command, isShell }: { readonly command: string; readonly isShell: boolean },
+): number | 'unsaid' | undefined {
+  if (!isShell) return statedExit(item, REPORTED)
+  const report = item.text.slice(0, REPORT)
+  // The user's refusals are listed by themselves.
+  if (REFUSED.test(report)) return undefined
+  const exit = exitOf(item)
+  if (exit === undefined) return GOES_ON.test(report) ? undefined : 'unsaid'
+  // A search that finds nothing has not failed.
+  if (exit === 1 && FINDS.test(lastOf(command)) && errorLineOf(item.text) === undefined) return undefined
+  return exit
+}
+
+const REPORT = 400
+/** What was started and has not ended. */
+const GOES_ON = /\b(?:running in (?:the )?background|session id|still running|timed out)\b/i
+/** Commands whose exit code 1 is an answer. */
+const FINDS = /^\s*(?:git\s+(?:grep|diff)|(?:e|f|z)?grep|rg|ag|diff|cmp|test|\[|which|pgrep|command\s+-v)\b/
+
+/** The last command of a line: its exit code is the line's. */
+const lastOf = (command: string): string => command.split(/\||&&|;/).at(-1)!
+
+/** How the result of a command says that it ended. */
+const exitOf = (item: Item): number | undefined => statedExit(item, EXIT) ?? (item.isError === true ? 1 : undefined)
+
+/** The end of a long output says it, so it is looked at first. */
+function statedExit({ text }: Item, pattern: RegExp): number | undefined {
+  const found = pattern.exec(text.slice(-REPORT)) ?? pattern.exec(text.slice(0, REPORT))
+  return found === null ? undefined : Number(found[1])
 }
 
 /** The last line that speaks of an error: what came before it was on the way there. */

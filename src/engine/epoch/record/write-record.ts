@@ -33,8 +33,8 @@ const EXCERPT_SHARE = 0.97
 const FRAME_TOKENS = 20
 
 /**
- * The model-free record of the items at these places within so many tokens, in the order in which a colleague would write it: what people said, the
- * state of the plan, what the model said and did, files, commands, refusals, then excerpts of what was read and written. It is rebuilt from the
+ * The model-free record of the items at these places within so many tokens, in the order in which a colleague would write it: where things stand, what
+ * people said, the state of the plan, what the model said and did, files, commands, refusals, then excerpts of what was read and written. It is rebuilt from the
  * transcript every time, never from an earlier record, so nothing erodes.
  */
 export function writeRecord(draft: Draft, folded: readonly number[], budgetTokens: number): HandoverRecord {
@@ -47,14 +47,21 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
     if (text !== '') left -= countText(text) + 2
     return text
   }
+  const facts = factsOf(items, draft.items)
+  const blocksOf = (part: Fact['part'], share: number): string =>
+    take(
+      factBlocks(
+        facts.filter((fact) => fact.part === part),
+        budgetTokens * share,
+        countText,
+      ),
+    )
+  const state = blocksOf('state', FACTS_SHARE)
   const people = items.filter((item) => isFromPerson(item) && !textResults.has(item))
   const users = userMessages(draft, people, left * USER_SHARE)
   const said = take(users.text)
-  const facts = factsOf(items)
-  const isPlan = ({ heading }: Fact): boolean => heading.startsWith('Plan')
-  const plan = take(factBlocks(facts.filter(isPlan), budgetTokens * PLAN_SHARE, countText))
-  const others = facts.filter((fact) => !isPlan(fact))
-  const work = take(factBlocks(others, budgetTokens * FACTS_SHARE, countText))
+  const plan = blocksOf('plan', PLAN_SHARE)
+  const work = blocksOf('work', FACTS_SHARE)
   const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
   take(media.text)
   const sources = sourcesOf(draft, folded, textResults)
@@ -62,13 +69,13 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
   const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
-  const head = joined([intro, said, plan])
+  const head = joined([intro, state, said, plan])
   const body = joined([account, work, media.text, excerpts.text, '[End of the condensed record.]'])
   return {
     text: `${head}\n\n${body}`,
     head,
     body,
-    facts: joined([plan, work]),
+    facts: joined([state, plan, work]),
     stored: new Map([
       ...users.stored,
       ...media.stored,
