@@ -14,6 +14,10 @@ afterEach(() => {
   delete process.env['PLIMSOLL_KEY']
 })
 
+/** What is compacted anew, as a session whose compaction was undone, has today's record. */
+const underTheirEpoch = (next: Seen['next']): Seen['next'] =>
+  Object.fromEntries(Object.entries(next).filter(([name]) => !name.includes('/undone/')))
+
 describe.each(STORES)('a store that 0.2.0 wrote: %s', (name) => {
   it('has its sessions, agents, epochs and artifacts, and each session goes on with the bytes that 0.2.0 would have sent', async () => {
     if (name === 'encrypted') process.env['PLIMSOLL_KEY'] = STORE_KEY
@@ -24,9 +28,8 @@ describe.each(STORES)('a store that 0.2.0 wrote: %s', (name) => {
       const now = await seeStore(name, folder, histories)
       expect(now.sessions).toEqual(before.sessions)
       expect(now.artifacts).toEqual(before.artifacts)
-      expect(now.next).toEqual(before.next)
+      expect(underTheirEpoch(now.next)).toEqual(underTheirEpoch(before.next))
       expect(now.undone).toBe(before.undone)
-      // What is compacted anew is today's record, so it need not have the bytes of then.
       expect(Object.values(now.next)).not.toContain(now.behindUndo)
     })
     expect(before.artifacts.length).toBeGreaterThan(5)
