@@ -1,5 +1,5 @@
 import type { FoldStep } from '../../../core/policy.ts'
-import { writeRecord } from '../record/write-record.ts'
+import { USER_SHARE, writeRecord } from '../record/write-record.ts'
 import { excerptOf } from '../summary/transcript.ts'
 import { foldableIn, keptTokens, NOTHING, standIn, type Draft, type Proposal, type SummaryAsk } from './draft.ts'
 import { LANGUAGE, sourceOf, WORDS_PER_TOKEN } from './summarise.ts'
@@ -15,10 +15,14 @@ const LEAST_SHARE = 0.15
 const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
-/** What a record holds beside the words of people, at least. */
-const FRAME_SHARE = 0.1
 /** What words leave free for the next turns: with less, each of them would need a compaction. */
 const FREE_SHARE = 0.12
+/**
+ * The upper bound of what a fold aims at is no more than this share of the limit, since the next steps come behind it; or, where a long task and
+ * instructions take most of it, than this share of what they leave.
+ */
+const MOST_SHARE = 0.8
+const MOST_BESIDE_KEPT = 0.5
 /** Of what it stands for: the record of little is short. */
 const LEAST_OF_SOURCE = 0.3
 
@@ -31,7 +35,7 @@ const FILL_TRIES = 4
  * what must stay (see `Draft.keep`) stays in its place.
  */
 export function fold(bound: Draft, options: FoldStep): Proposal {
-  const draft = { ...bound, ...bound.likely }
+  const draft = inLikelyTokens(bound)
   const fixed = keptTokens(draft)
   const budget = draft.lowTokens - fixed
   const rest = draft.limitTokens * likelyShare(bound) - fixed
@@ -56,6 +60,15 @@ export function fold(bound: Draft, options: FoldStep): Proposal {
     stored,
     asks: modelShare > 0 && draft.hasModel ? [accountOf(draft, folded, text, measure, saved, modelShare)] : undefined,
   }
+}
+
+/** The draft as low water counts it. Where a count is so unsure that its upper bound would not fit, the bound decides how deep a fold goes. */
+function inLikelyTokens(draft: Draft): Draft {
+  const { likely, limitTokens, lowTokens } = draft
+  if (likely === undefined) return draft
+  const kept = keptTokens(draft)
+  const most = Math.max(MOST_SHARE * limitTokens, kept + MOST_BESIDE_KEPT * (limitTokens - kept))
+  return { ...draft, ...likely, lowTokens: Math.min(lowTokens, most * likelyShare(draft)) }
 }
 
 /** The record of all that stands before a tail of so many tokens; undefined where it would gain nothing. */
@@ -85,7 +98,7 @@ function foldBefore(
       Math.min(LEAST_OF_SOURCE * saved, least),
       Math.min(budget - tail, summaryShare * limitTokens),
       // What was said stays while the window has room for it, whatever the aim of this compaction is.
-      Math.min(spokenTokens(draft, folded) + FRAME_SHARE * limitTokens, rest - FREE_SHARE * limitTokens - tail),
+      Math.min(spokenTokens(draft, folded) / USER_SHARE, rest - FREE_SHARE * limitTokens - tail),
     )
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)

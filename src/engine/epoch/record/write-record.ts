@@ -22,7 +22,7 @@ export interface HandoverRecord {
 }
 
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
-const USER_SHARE = 0.9
+export const USER_SHARE = 0.9
 const MEDIA_SHARE = 0.5
 const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.65
