@@ -88,6 +88,11 @@ describe('commands with their exit codes', () => {
     expect(facts.filter(({ heading }) => heading.startsWith('Commands'))).toEqual([])
   })
 
+  it('are told with the line that names the error', () => {
+    const items = ran({ command: 'npm test' }, 'Exit code 1\nAssertionError: timeout after 30s', true)
+    expect(factsOf(items).map(({ text }) => text)).toEqual(['$ npm test (exit 1): AssertionError: timeout after 30s'])
+  })
+
   it('that failed long ago are told with their age', () => {
     const since = Array.from({ length: 40 }, (_, n) => ran({ file_path: `src/${n}.ts` }, 'text')).flat()
     const items = [...ran({ command: 'npm test' }, 'Exit code 1', true), ...since]

@@ -122,7 +122,7 @@ const EXIT =
 const REPORTED =
   /\b(?:exit(?:ed)?[ _](?:with[ _])?(?:code|status)|return[ _]?code|exit[ _]?value)["']?\s*[:=]?\s*(\d{1,3})\b/i
 const ERROR_LINE =
-  /\b(?:error|exception|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
+  /\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
 const LONGEST = 160
 /** Each result is held against so many commands. */
 const MOST_COMMANDS = 500
