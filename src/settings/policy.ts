@@ -134,6 +134,7 @@ export const OVERRIDE = group('Numbers of the policy to change', {
     bytes: bytes('More bytes than this'),
     lines: count('More lines than this'),
     shownChars: count('Characters that are shown of a stored text'),
+    sandbox: on('AutoSRE: analyse large data; false asks the model for code'),
   }),
   estimator: group('Token estimate of a preset', {
     defaultFactor: factor('Factor of the estimate until usage is known', 0.1, 20),

@@ -4,6 +4,7 @@ import type { EventBody } from '../../core/events.ts'
 import { modelName } from '../../core/model-name.ts'
 import type { Target } from '../../core/target.ts'
 import { codecFor, type EngineDeps } from '../deps.ts'
+import { designOf } from '../presets/design.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
 import type { Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
@@ -85,7 +86,9 @@ async function openAt(
   const known = { items: (links[shared - 1]?.index ?? -1) + 1, links: shared }
   // Most requests are shorter than one part.
   if (text.length > SLICE_CHARACTERS) await countAhead(deps, gauge, conversation, known.items)
-  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target) }
+  const { guard = {} } = deps.policy.intake
+  const asksForCode = designOf(deps.policy).asksForCode?.(guard) === true
+  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target), asksForCode }
   const offer = openOffer(deps, gauge, conversation, room, request.tools)
   const context = {
     ...request,

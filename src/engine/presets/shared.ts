@@ -68,7 +68,29 @@ export function triggeredBy(output: string, trigger: IntakeTrigger): keyof Intak
   if (trigger.chars !== undefined && output.length > trigger.chars) return 'chars'
   if (trigger.bytes !== undefined && byteLength(output) > trigger.bytes) return 'bytes'
   if (trigger.lines !== undefined && countLines(output) > trigger.lines) return 'lines'
-  return trigger.items !== undefined && itemCount(parseStructure(output)) > trigger.items ? 'items' : undefined
+  return trigger.items !== undefined && itemCount(foundIn(parseStructure(output))) > trigger.items ? 'items' : undefined
+}
+
+const foundIn = (value: unknown): unknown => (answerIn(value) ?? { found: value }).found
+
+/** An answer of a tool, and what the tool found. */
+export interface Answer {
+  readonly found: unknown
+  /** The answer with something else in its place, and with more metadata. */
+  readonly with: (found: unknown, metadata: Fields) => unknown
+}
+
+/**
+ * ADK and Gemini answer every call with an object; what was found is its `result`, or its `output` where that is all there is. Undefined for an
+ * answer that is itself what was found.
+ */
+export function answerIn(value: unknown): Answer | undefined {
+  if (!isRecord(value)) return undefined
+  const key = 'result' in value ? 'result' : 'output'
+  const found = value[key]
+  if (found === undefined || found === null || (key === 'output' && Object.keys(value).length > 1)) return undefined
+  const metadata = recordOf(value['metadata'])
+  return { found, with: (other, more) => ({ ...value, [key]: other, metadata: { ...metadata, ...more } }) }
 }
 
 /** Length of a list, keys of an object, none for text. */

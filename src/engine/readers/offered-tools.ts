@@ -5,7 +5,7 @@ import type { Target } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { BranchLog } from '../session/branch-log.ts'
-import { readersIn, type Readers } from './reader-tools.ts'
+import { CODE_TOOL, readersIn, type Readers } from './reader-tools.ts'
 
 /**
  * Readers that the caller can answer and that this request may declare. Declarations are part of the cached and bound prefix, so they
@@ -44,6 +44,8 @@ export interface ToolRoom {
   readonly limit: number
   /** What was sent of this conversation may stand in the provider's prompt cache. */
   readonly isCached: boolean
+  /** The policy's views ask for code: what runs it is declared from the first request on, by the design's name. */
+  readonly asksForCode: boolean
 }
 
 const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
@@ -61,11 +63,12 @@ export function openOffer(
   { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
-  { limit, isCached }: ToolRoom,
+  { limit, isCached, asksForCode }: ToolRoom,
   offer: ToolOffer | undefined,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
-  const { tools, declared: before, isClosed = false, withheld = false } = offer
+  const { declared: before, isClosed = false, withheld = false } = offer
+  const tools = offer.tools.filter(({ name }) => name !== (asksForCode ? 'artifact_run' : CODE_TOOL))
   const isBound =
     catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
   const standing = tools.filter(({ name }) => before?.includes(name) === true)
@@ -84,12 +87,12 @@ export function openOffer(
   const added = (to: Conversation, some: readonly NewTool[]): number =>
     meter.measure(gauge, declared(to, some), 0).count.tokens - meter.measure(gauge, to, 0).count.tokens
   const fits = (some: readonly NewTool[]): boolean => added(head, some) <= MOST_SHARE * limit
-  const compact = tools.slice(0, 1)
+  const compact = tools.filter(({ name }, place) => place === 0 || name === CODE_TOOL)
   const fitting = standing.length > 1 ? standing : ([tools, compact].find(fits) ?? [])
   const isCheap = (): boolean =>
-    added(conversation, fitting.slice(0, 1)) <=
-    SHARE_FROM_THE_START * meter.measure(gauge, conversation, 0).count.tokens
-  const always = before !== undefined || isBound ? standing : isCheap() ? fitting.slice(0, 1) : []
+    asksForCode ||
+    added(conversation, compact) <= SHARE_FROM_THE_START * meter.measure(gauge, conversation, 0).count.tokens
+  const always = before !== undefined || isBound ? standing : fitting.length > 0 && isCheap() ? compact : []
   // What came with an epoch or an edit stays as it was, whatever is installed later.
   const withEpoch = fitting.length > standing.length ? fitting : standing
   return {

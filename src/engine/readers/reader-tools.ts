@@ -22,14 +22,17 @@ export const COMPACT_READER: NewTool = {
   },
 }
 
+/** AutoSRE's name for the tool that runs code over stored data: its prompts ask for it, and its agents know it, by this one. */
+export const CODE_TOOL = 'execute_custom_analysis_in_sandbox'
+const RUN = 'artifact_run'
+
 /** Made once: what was written and counted of a tool is found again by the object. */
 const ALL_READERS: readonly NewTool[] = [
   COMPACT_READER,
-  ...READER_TOOLS.filter(({ name }) => name !== COMPACT_READER.name).map(({ name, description, inputSchema }) => ({
-    name,
-    description,
-    parameters: { ...inputSchema },
-  })),
+  ...READER_TOOLS.filter(({ name }) => name !== COMPACT_READER.name).flatMap(({ name, description, inputSchema }) => {
+    const tool = { name, description, parameters: { ...inputSchema } }
+    return name === RUN ? [tool, { ...tool, name: CODE_TOOL }] : [tool]
+  }),
 ]
 
 /** The readers of these names, as a codec declares tools. `recall` is the compact one. */
@@ -39,6 +42,7 @@ export const readerTools = (names: readonly string[]): readonly NewTool[] =>
 /** What a call of the compact reader asks for, as a call of the reader that does it. Other calls stay as they are. */
 export function compactCall(call: ReaderCall): ReaderCall {
   const { name, input } = call
+  if (name === CODE_TOOL) return { name: RUN, input }
   if (name !== COMPACT_READER.name || !isFields(input) || !isGiven(input['handle'])) return call
   const { handle, pattern, query, start, count } = input
   const words = isGiven(pattern) ? pattern : query
@@ -70,6 +74,8 @@ export const COMPACT_READS: readonly string[] = ['recall', 'artifact_read', 'art
 export function readersIn(tools: readonly ToolDeclaration[]): Readers {
   const names = new Map<string, string>()
   for (const tool of tools) {
+    // A client's own tool of this name takes data and no handle.
+    if (tool.name === CODE_TOOL && takes(tool, 'handle')) names.set(RUN, CODE_TOOL)
     const own = READER_TOOLS.find(({ name }) => tool.name === name || tool.name.endsWith(`__${name}`))
     if (own === undefined) continue
     if (own.name !== COMPACT_READER.name) names.set(own.name, tool.name)

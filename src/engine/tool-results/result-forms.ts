@@ -102,8 +102,9 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
     const isShared = tooLarge === undefined && intake.budget?.withinWindow !== true
     const size = isShared ? Math.min(most, maxTokens) : previewTokens
     shown = await viewWithin(deps, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens: size })
-    // A view that is as long as what it stands for would be a cut without a gain.
-    const isGain = binary !== undefined || tokens > most || scale.countTokens(shown.text) < tokens
+    // A view that is as long as what it stands for would be a cut without a gain; a design's hard limits hold without one.
+    const isStopped = isGuarded && designOf(deps.policy).stops?.(text) === true
+    const isGain = binary !== undefined || isStopped || tokens > most || scale.countTokens(shown.text) < tokens
     return isGain ? shown.text : text
   }
   return {
@@ -180,7 +181,7 @@ function guardedView(policy: Policy, text: string, options: PresentOptions): Pre
   const started = options.now?.()
   const shown = designOf(policy).guard?.(guard, text, options)
   if (shown === undefined) return undefined
-  const { report, about } = describeOutput(text, shown.text, 'head-tail')
+  const { report, about } = describeOutput(text, shown.text, shown.text === text ? 'none' : 'head-tail')
   const elapsed = started === undefined ? {} : { processing_ms: options.now!() - started }
   return { text: shown.text, about, report: { ...report, ...shown.metadata, ...elapsed } }
 }

@@ -1,7 +1,7 @@
 import type { EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import { type Fields, listOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
-import { type JsonNode, member } from '../json/json-index.ts'
+import { type Fields, listOf, parsedJson, recordOf, recordsIn, stringOf } from '../../core/values.ts'
+import { compactJson, type JsonNode, member } from '../json/json-index.ts'
 import { type ArrayPart, type Splice, spliceMembers } from '../json/splice.ts'
 import {
   elementSplices,
@@ -152,7 +152,7 @@ function edit({ root }: Source, item: Item): Splice[] {
   if (item.kind === 'call') {
     return spliceMembers(field(node, 'functionCall')!, new Map([['args', objectJson(item.text)]]))
   }
-  if (item.kind === 'result') return responseSplices(field(node, 'functionResponse')!, json)
+  if (item.kind === 'result') return responseSplices(field(node, 'functionResponse')!, item.text)
   if (item.kind === 'media' || item.kind === 'opaque')
     return [{ start: node.start, end: node.end, text: `{"text":${json}}` }]
   const changes = new Map<string, string | undefined>([['text', json]])
@@ -162,13 +162,17 @@ function edit({ root }: Source, item: Item): Splice[] {
   return spliceMembers(node, changes)
 }
 
-function responseSplices(response: JsonNode, json: string): Splice[] {
+function responseSplices(response: JsonNode, text: string): Splice[] {
+  const json = JSON.stringify(text)
   const body = member(response, 'response')
   const changes = new Map<string, string | undefined>()
   const splices: Splice[] = []
   const key = textKeyOf(body?.value as Record<string, unknown> | undefined)
   const held = key === undefined ? undefined : member(body, key)
-  if (held === undefined) changes.set('response', `{"output":${json}}`)
+  // An answer that was an object stays one, where it is read back as it is written.
+  const object = recordOf(parsedJson(text))
+  const isReadBack = object !== undefined && textKeyOf(object) === undefined && compactJson(text) === text
+  if (held === undefined) changes.set('response', isReadBack ? text : `{"output":${json}}`)
   else splices.push({ start: held.start, end: held.end, text: json })
   // Pictures inside the result leave with its text.
   if (member(response, 'parts') !== undefined) changes.set('parts', undefined)

@@ -6,7 +6,7 @@ import { cutHead } from '../../intake/text.ts'
 import { describeObject, runTemplate, TOOL_TEMPLATES, type TemplateName } from './templates.ts'
 
 /** AutoSRE's large-payload handler: what is large becomes a statistical summary, or a sample with instructions. */
-interface Analysis {
+export interface Analysis {
   readonly mode: 'template_sandbox' | 'generic_sandbox' | 'code_generation_prompt'
   readonly template?: TemplateName
   readonly content: Record<string, unknown>

@@ -182,6 +182,7 @@ const autosreDesign: Design = {
   steps: { emergency: brake, summarise: narrate, 'squeeze-budget': holdBudget },
   stops: autosreStops,
   guard: autosreGuard,
+  asksForCode: ({ sandbox }) => sandbox === false,
 }
 
 /**
