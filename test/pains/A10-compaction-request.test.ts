@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { intent } from '../../src/engine/presets/adk-code.ts'
-import { story } from '../../src/engine/presets/autosre/policy.ts'
+import { story } from '../../src/engine/presets/autosre/narrative.ts'
 import { handover } from '../../src/engine/presets/contextguard/policy.ts'
 import { record } from '../../src/engine/presets/cyber-autoagent/policy.ts'
 import { codecOf } from '../../src/formats/registry.ts'

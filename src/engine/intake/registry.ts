@@ -20,7 +20,21 @@ const list = (value: unknown, ...keys: readonly string[]): readonly unknown[] | 
 const field = (value: unknown, ...keys: readonly string[]): unknown =>
   isRecord(value) ? pick(value, ...keys) : undefined
 const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
-const sizeOf = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : number(value))
+const sizeOf = (value: unknown): number | undefined =>
+  Array.isArray(value) ? value.length : isRecord(value) ? Object.keys(value).length : number(value)
+
+/** A number by the word in its name, where it stands itself or one level below, as in `latency.p99`; lists are data. */
+function numberCalled(word: RegExp, value: unknown): number | undefined {
+  if (!isRecord(value)) return undefined
+  const own = Object.entries(value).find(([key, one]) => word.test(key) && number(one) !== undefined)
+  if (own !== undefined) return number(own[1])
+  const below = Object.values(value).map((one) =>
+    isRecord(one) ? Object.entries(one).find(([key]) => word.test(key))?.[1] : undefined,
+  )
+  return below.map(number).find((one) => one !== undefined)
+}
+
+const P99 = /(?:^|_)p99/i
 
 /** What is known, side by side; undefined when nothing is. Nothing is counted that the result does not hold. */
 function said(...parts: readonly (string | undefined)[]): string | undefined {
@@ -49,9 +63,10 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     const spans = list(result, 'spans')
     const count = spans?.length ?? number(field(result, 'span_count', 'total_spans', 'spans'))
     if (count === undefined) return undefined
-    const duration = number(field(result, 'duration_ms', 'total_duration_ms', 'durationMs'))
+    const duration = field(result, 'duration_ms', 'total_duration_ms', 'durationMs')
+    const lasted = number(duration) === undefined ? text(field(result, 'duration')) : `${number(duration)} ms`
     const failed = spans?.filter(isFailedSpan).length ?? number(field(result, 'error_count', 'failed_spans')) ?? 0
-    return `Fetched a trace of ${plural(count, 'span')}${duration === undefined ? '' : `, ${duration} ms`}, ${plural(failed, 'error')}`
+    return `Fetched a trace of ${plural(count, 'span')}${lasted === undefined ? '' : `, ${shortText(lasted, 20)}`}, ${plural(failed, 'error')}`
   },
   list_traces: counting(['traces', 'items'], ['total_traces', 'count', 'total'], (n) => `Found ${plural(n, 'trace')}`),
   list_log_entries: counting(
@@ -60,7 +75,11 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     (n) => `Retrieved ${plural(n, 'log entry', 'log entries')}`,
   ),
   analyze_aggregate_metrics(result) {
-    const services = sizeOf(field(result, 'services', 'services_analyzed', 'services_analysed', 'service_count'))
+    const rows = list(result, 'metrics', 'aggregates', 'results') ?? []
+    const named = new Set(rows.map((row) => text(field(row, 'service', 'service_name'))).filter(Boolean))
+    const services =
+      sizeOf(field(result, 'services', 'services_analyzed', 'services_analysed', 'service_count')) ??
+      (named.size > 0 ? named.size : undefined)
     const issues = sizeOf(field(result, 'issues', 'issues_found', 'issue_count', 'anomalies', 'anomaly_count'))
     return said(
       services === undefined ? undefined : `Analysed ${plural(services, 'service')}`,
@@ -68,9 +87,10 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     )
   },
   analyze_trace_comprehensive(result) {
-    const p99 = number(field(result, 'p99', 'p99_ms', 'p99_latency_ms'))
+    const p99 = numberCalled(P99, result)
     const errors = sizeOf(field(result, 'error_count', 'errors'))
-    const path = sizeOf(field(result, 'critical_path', 'critical_path_length'))
+    const way = field(result, 'critical_path', 'critical_path_length')
+    const path = sizeOf(field(way, 'spans', 'path') ?? way)
     const facts = said(
       p99 === undefined ? undefined : `p99 ${p99} ms`,
       errors === undefined ? undefined : plural(errors, 'error'),
@@ -79,7 +99,7 @@ const AUTOSRE_SUMMARIES: Readonly<Record<string, ToolSummary>> = {
     return facts === undefined ? undefined : `Trace analysis: ${facts}`
   },
   extract_log_patterns: counting(
-    ['patterns', 'templates', 'clusters'],
+    ['patterns', 'top_patterns', 'log_patterns', 'templates', 'clusters'],
     ['pattern_count', 'total_patterns'],
     (n) => `Extracted ${plural(n, 'log pattern')}`,
   ),

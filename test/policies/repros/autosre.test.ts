@@ -40,6 +40,34 @@ describe('t1: the narrative says what the results hold', () => {
     ['list_traces', { traces: [1, 2, 3, 4] }, 'Found 4 traces'],
     ['list_log_entries', { result: { entry_count: 9 } }, 'Retrieved 9 log entries'],
     ['extract_log_patterns', { patterns: [1] }, 'Extracted 1 log pattern'],
+    [
+      'extract_log_patterns',
+      { top_patterns: [{ pattern: 'timeout *' }, { pattern: 'refused' }] },
+      'Extracted 2 log patterns',
+    ],
+    ['analyze_trace_comprehensive', { p99_latency: 1834, error_count: 5 }, 'Trace analysis: p99 1834 ms, 5 errors'],
+    ['analyze_trace_comprehensive', { latency: { p50: 120, p99: 1834 } }, 'Trace analysis: p99 1834 ms'],
+    ['analyze_trace_comprehensive', { latency_ms: { p99_ms: '77' } }, 'Trace analysis: p99 77 ms'],
+    ['analyze_trace_comprehensive', { p99: 9, critical_path: { spans: [1, 2] } }, 'critical path of 2 spans'],
+    ['analyze_aggregate_metrics', { services: { a: {}, b: {} }, issues: 0 }, 'Analysed 2 services, found 0 issues'],
+    ['analyze_aggregate_metrics', { metrics: [{ service: 'a' }, { service: 'b' }] }, 'Analysed 2 services'],
+    ['fetch_trace', { spans: [{}, {}], duration: '4.2s' }, 'Fetched a trace of 2 spans, 4.2s, 0 errors'],
+    [
+      'fetch_trace',
+      { status: 'error', result: null, error: 'Permission denied' },
+      'fetch_trace failed: Permission denied',
+    ],
+    [
+      'fetch_trace',
+      { status: 'success', result: { status: 'ERROR', error: 'No such trace' } },
+      'fetch_trace failed: No such trace',
+    ],
+    ['deploy', { error: { code: 403, message: 'Forbidden' } }, 'deploy failed: Forbidden'],
+    ['deploy', { status: 'failed', reason: 'quota' }, 'deploy failed: quota'],
+    ['list_logs', { error: 'e'.repeat(300) }, `list_logs failed: ${'e'.repeat(97)}...`],
+    // A trace that failed is not a tool that failed, and no error is no failure.
+    ['fetch_trace', { status: 'ERROR', spans: [{ error: true }] }, 'Fetched a trace of 1 span, 1 error'],
+    ['list_traces', { error: null, traces: [1] }, 'Found 1 trace'],
     // A shape that nobody knows is told by its keys, never as a count of nothing.
     ['list_traces', { matches: [1, 2] }, 'list_traces returned keys matches'],
     ['deploy', { ok: true }, 'CUSTOM-DEPLOY-SUMMARY'],
@@ -55,6 +83,46 @@ describe('t1: the narrative says what the results hold', () => {
     const { texts } = await messages({ messages: history }, PRO)
     expect(texts[1]).toContain(`Called tool: ${name}\n`)
     expect(texts[1]!.split('\n').find((line) => line.includes(said))).toBeDefined()
+  })
+
+  const narrativeOf = async (steps: ChatMessage[]) => {
+    const { messages } = open({ policy: 'autosre' })
+    const history: ChatMessage[] = [
+      { role: 'user', content: 'go' },
+      ...steps,
+      ...Array.from({ length: 6 }, (_unused, n) => step(`o${n}`, 'other', { n }, words(18_000, n + 1))).flat(),
+    ]
+    return (await messages({ messages: history }, PRO)).texts[1]!.split('\n')
+  }
+  const sixty = (of: (n: number) => readonly [name: string, input: object, output: unknown]): ChatMessage[] =>
+    Array.from({ length: 60 }, (_, n) => {
+      const [name, input, output] = of(n)
+      return step(`e${n}`, name, input, JSON.stringify(output))
+    }).flat()
+
+  it('tells of calls in a row once, and what each was about', async () => {
+    const lines = await narrativeOf(sixty((n) => ['list_traces', { page: n }, { traces: [1, 2] }]))
+    expect(lines.filter((line) => line.includes('list_traces'))).toEqual([
+      'Called tool: list_traces 60 times',
+      'list_traces: Found 2 traces (60 times: page=0, page=1, page=2, …, page=59)',
+    ])
+  })
+
+  it('tells the one outcome that differs', async () => {
+    const lines = await narrativeOf(
+      sixty((n) => ['list_traces', { service: `s${n}` }, n === 37 ? { error: 'quota used up' } : { traces: [1] }]),
+    )
+    expect(lines).toContain('list_traces failed: quota used up (s37)')
+    expect(lines.filter((line) => line.startsWith('list_traces')).length).toBe(2)
+  })
+
+  it('names what each call was about where tools take turns', async () => {
+    const lines = await narrativeOf(
+      sixty((n) => [n % 2 === 0 ? 'list_traces' : 'list_log_entries', { service: `s${n}` }, { items: [n] }]),
+    )
+    const told = lines.filter((line) => line.startsWith('list_'))
+    expect(told.length).toBeGreaterThan(40)
+    expect(new Set(told).size).toBe(told.length)
   })
 
   it('tells of a result that came in as statistics by their totals', async () => {
@@ -231,5 +299,31 @@ describe('traces', () => {
       model: 'gemini-2.5-pro',
     })
     expect(JSON.parse(text)).toMatchObject({ total_traces: 60, by_status: { ok: 53, error: 7 } })
+  })
+})
+
+describe('the budget of 32,000', () => {
+  const said = (count: number, length: number): ChatMessage[] =>
+    Array.from({ length: count }, (_, n) => ({
+      role: n % 2 === 0 ? 'user' : 'assistant',
+      content: `message ${n} ${words(n >= count - 5 ? length : 2_000, n + 1)}`,
+    }))
+  const estimate = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0) / 4
+
+  it.each([
+    [10_000, true],
+    [24_000, true],
+    [30_000, true],
+    [60_000, false],
+    [200_000, false],
+  ])('five recent messages of %i characters: whole %s', async (length, isWhole) => {
+    const { messages } = open({ policy: 'autosre' })
+    const { texts } = await messages({ messages: said(21, length) }, PRO)
+    expect(estimate(texts)).toBeLessThanOrEqual(32_000)
+    const recent = texts.filter((text) => /message (?:16|18|20) /.test(text) && text.length >= length)
+    expect(recent.length === 3).toBe(isWhole)
+    // What gave way opens again, and says where it began.
+    if (!isWhole) expect(texts.at(-1)).toMatch(/art_[0-9a-z]{26}/)
+    expect(texts.at(-1)).toContain('message 20 ')
   })
 })

@@ -2,9 +2,9 @@ import type { Item } from '../../../core/item.ts'
 import type { EmergencyStep, Policy, SqueezeBudgetStep, SummariseStep } from '../../../core/policy.ts'
 import type { PriceModel } from '../../../core/price.ts'
 import { type Design, plainMeter } from '../design.ts'
-import { CAUTION, type Environment, type LoadEstimator, asText, integerOf } from '../shared.ts'
+import { CAUTION, type Environment, type LoadEstimator, integerOf } from '../shared.ts'
 import { autosreGuard, autosreStops, autosreTriggers } from './guard.ts'
-import { isRecord } from '../../../core/values.ts'
+import { clip, resultLine, story } from './narrative.ts'
 import {
   type Draft,
   NOTHING,
@@ -17,9 +17,7 @@ import {
   tailStart,
 } from '../../epoch/cascade/draft.ts'
 import { squeeze } from '../../epoch/cascade/squeeze.ts'
-import { LANGUAGE, type Style, newestWithin, summarise } from '../../epoch/cascade/summarise.ts'
-import { parseStructure } from '../../intake/json/json-view.ts'
-import { cutHead } from '../../intake/text.ts'
+import { newestWithin, summarise } from '../../epoch/cascade/summarise.ts'
 
 const BULLET_CHARACTERS = 100
 /** Room for the line that counts the bullets left out. The design kept the oldest; the newest are what the next step builds on. */
@@ -59,7 +57,7 @@ function estimateOf(draft: Draft, { charsPerToken = 2.5 }: EmergencyStep, gone: 
   return draft.fixedTokens + Math.floor(characters / charsPerToken)
 }
 
-function bulletOf(item: Item, describe: DescribeResult): string | undefined {
+function bulletOf(item: Item, describe: Draft['describeResult']): string | undefined {
   if (item.kind === 'call') return `- Called tool ${item.toolName ?? 'unknown'}`
   if (item.kind === 'result') return `- Result: ${resultLine(item, describe)}`
   if (item.text.trim() === '') return undefined
@@ -74,13 +72,6 @@ function countMessages(draft: Draft, indexes: readonly number[]): number {
     count += isRun ? sizeOf(draft, index - 1, index + 1, 'messages') - 1 : 1
   }
   return count
-}
-
-/** An account of what happened, written by code, tool by tool. */
-export const story: Style = {
-  system: () => `Tell what happened in this investigation so far, findings first. ${LANGUAGE}`,
-  fallback: ({ items, describeResult }, capTokens, countText) =>
-    newestWithin(narrative(items, describeResult), capTokens, countText),
 }
 
 /** The sliding window: the first message, a narrative, and the newest events. Behind the brake one message has told of the middle. */
@@ -99,73 +90,43 @@ const BUDGET_ABOVE = 0.9
 const BUDGET_TO = 0.85
 
 /** Holds what is left within the working context, which is no more than a share of the limit. */
-function holdBudget(
+async function holdBudget(
   draft: Draft,
   { tokens, minimum, floorTokens }: SqueezeBudgetStep,
   before: PlannedSoFar,
-): Proposal | Promise<Proposal> {
+): Promise<Proposal> {
   const { projected } = before
   const level = (share: number): number => Math.min(tokens, draft.limitTokens * share)
   if (projected <= Math.max(draft.lowTokens, level(BUDGET_ABOVE)) || isBraked(before)) return NOTHING
   if (draft.items.length < minimum) return NOTHING
-  return squeeze(draft, projected - level(BUDGET_TO), before, { floorTokens, spareUser: true })
+  const spared = await squeeze(draft, projected - level(BUDGET_TO), before, { floorTokens, spareUser: true })
+  const freed = spared.edits.reduce((sum, edit) => {
+    if (edit.op !== 'replace') return sum
+    const index = draft.links[edit.at]!.index
+    return sum + (before.shown.get(index) ?? draft.items[index]!.text).length - edit.text.length
+  }, 0)
+  const own = estimateOfItems(before.items()) - Math.floor(freed / CHARACTERS_PER_TOKEN)
+  if (own <= tokens) return spared
+  // What people wrote alone is above the budget: here the design's own count decides, and with it what each part weighs.
+  const count = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+  const weighed: Draft = {
+    ...draft,
+    tokensOf: ({ text }) => count(text),
+    countText: count,
+    fixedTokens: 0,
+    limitTokens: level(1),
+  }
+  return squeeze(weighed, estimateOfItems(before.items()) - level(1), before, { floorTokens })
 }
 
 const isBraked = ({ edits }: PlannedSoFar): boolean => edits.some(({ reason }) => reason === BRAKED)
 
-type DescribeResult = Draft['describeResult']
-
-/** AutoSRE's limits per event, in characters; the dots count. */
-const LIMITS = { user: 200, assistant: 150, other: 100, output: 200, error: 100, finding: 100 } as const
-
-/** One line per event of an investigation, then what was found. */
-function narrative(items: readonly Item[], describe: DescribeResult): string[] {
-  const lines = items.map((item) => lineOf(item, describe)).filter((line) => line !== undefined)
-  const findings = items.flatMap((item) => (item.kind === 'result' ? findingsIn(item) : []))
-  return findings.length === 0 ? lines : [...lines, 'Key findings:', ...findings.slice(-10).map((one) => `- ${one}`)]
-}
-
-function lineOf(item: Item, describe: DescribeResult): string | undefined {
-  if (item.kind === 'call') return `Called tool: ${item.toolName ?? 'unknown'}`
-  if (item.kind === 'result') return resultLine(item, describe)
-  if (item.text.trim() === '') return undefined
-  if (item.kind === 'user') return `User: ${clip(item.text, LIMITS.user)}`
-  if (item.kind === 'assistant' || item.kind === 'reasoning') return `Thought: ${clip(item.text, LIMITS.assistant)}`
-  return clip(item.text, LIMITS.other)
-}
-
-function resultLine({ toolName = 'unknown', text, isError }: Item, describe: DescribeResult): string {
-  if (isError === true) return `${toolName} failed: ${clip(text, LIMITS.error)}`
-  const response = parseStructure(text)
-  if (response === undefined) return `${toolName}: ${clip(text, LIMITS.output)}`
-  const line = clip(describe(toolName, response), LIMITS.output)
-  return line.startsWith(toolName) ? line : `${toolName}: ${line}`
-}
-
-function findingsIn({ text, toolName = 'unknown' }: Item): string[] {
-  const response = parseStructure(text)
-  const result = isRecord(response) && isRecord(response['result']) ? response['result'] : response
-  if (!isRecord(result)) return []
-  const named = ['root_cause', 'bottleneck'].flatMap((key) =>
-    result[key] === undefined || result[key] === null
-      ? []
-      : [`${key.replace('_', ' ')}: ${clip(asText(result[key]), LIMITS.finding)} (${toolName})`],
-  )
-  const anomalies = result['anomalies']
-  return Array.isArray(anomalies) && anomalies.length > 0
-    ? [...named, `${anomalies.length} anomalies (${toolName})`]
-    : named
-}
-
-/** Cut inside the limit, dots included. */
-const clip = (text: string, characters: number): string => {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length <= characters ? line : `${cutHead(line, characters - 3)}...`
-}
-
 /** The sliding window's estimate: characters of the contents / 4, roles and names not counted. */
-export const autosreSliding: LoadEstimator = ({ items }) =>
-  Math.floor(items.reduce((sum, { text }) => sum + text.length, 0) / 4)
+export const autosreSliding: LoadEstimator = ({ items }) => estimateOfItems(items)
+
+const CHARACTERS_PER_TOKEN = 4
+const estimateOfItems = (items: readonly Item[]): number =>
+  Math.floor(items.reduce((sum, { text }) => sum + text.length, 0) / CHARACTERS_PER_TOKEN)
 
 /** Prices that the document lists; its default prices whatever else is called. */
 export const AUTOSRE_PRICES: Readonly<Record<string, PriceModel>> = {
