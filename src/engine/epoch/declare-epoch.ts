@@ -1,5 +1,6 @@
 import type { EpochPrice } from '../../core/events.ts'
 import { declaredCount } from '../../core/epochs.ts'
+import type { Policy } from '../../core/policy.ts'
 import { RECORD_VERSION, type Epoch } from '../../core/records.ts'
 import { turnsOf } from '../../core/turns.ts'
 import { nextRound, yieldNow } from '../../util/yield-now.ts'
@@ -110,7 +111,10 @@ async function declareEpoch(
   const since = context.links.length - (standing.epoch === undefined ? 0 : declaredCount(standing.epoch))
   if (requested !== undefined && !forced && since === 0 && requested.instructions === undefined)
     return { nothing: 'nothing is new since the last compaction' }
-  const draft = roomy(context, standing, aimed(draftOf(context, standing, preserve), cause))
+  const draft: Draft = {
+    ...roomy(context, standing, aimed(draftOf(context, standing, preserve), cause)),
+    sparesWords: !isOver(before.estimate, context.limit),
+  }
   await countItems(draft, yieldNow())
   // A request that has to fit now does not wait for a summary that another one has started.
   const write = summaryWriter(context, before, background.isWriting || isOverheadHigh(context))
@@ -173,8 +177,8 @@ export async function recordPlan(
   const { load } = view
   if (isOver(load, limit) && !isLast) return undefined
   // What will not be sent is not declared: a later request with more room would stand under it for nothing.
-  const mayClose = deps.policy.cascade.some(({ step }) => step === 'final')
-  if (isCertainlyOver(view.estimate, limit) && !mayClose) return { nothing: 'no compaction made the request fit', view }
+  if (isCertainlyOver(view.estimate, limit) && !mayClose(deps.policy))
+    return { nothing: 'no compaction made the request fit', view }
   // What a provider has counted is surer than what we wrote: a smaller request may have the higher bound.
   const { count, bytes } = cause.before.load
   const isSmaller = load.count.high < count.high || (cause.forced && load.count.tokens < count.tokens)
@@ -217,6 +221,8 @@ function aimed(draft: Draft, { requested, before }: Cause): Draft {
   }
 }
 
+const mayClose = ({ cascade }: Policy): boolean => cascade.some(({ step }) => step === 'final')
+
 /** The view if this epoch stood. */
 const viewUnder = (context: PrepareContext, standing: Standing, epoch: Epoch): View =>
   viewOf(context, { ...standing, epoch })
@@ -240,7 +246,8 @@ function epochOf(context: PrepareContext, standing: Standing, cause: Cause, { ed
     declaredAt: { count: history.length, chain },
     identities: links.map((link) => link.identity),
     edits,
-    forced: cause.forced,
+    // A policy that closes its sessions goes by this: what only the margin of an unknown model forced closes none.
+    forced: cause.forced && (!mayClose(deps.policy) || isOver(cause.before.estimate, context.limit)),
     reason: cause.forced
       ? 'the load is above the limit'
       : cause.requested === undefined

@@ -132,6 +132,12 @@ const BYTES_PER_TOKEN = 4
 /** Where our estimate is not fitted to a tokenizer, what one kind of text showed of it may be off by this much on another. */
 const MEASURED_MARGIN = 1.8
 
+/** A request without the margin of an unknown model: what a design decides, it decides by what was counted. */
+export const asCounted = <C extends Weighing>(context: C): C => ({
+  ...context,
+  deps: { ...context.deps, policy: { ...context.deps.policy, caution: 1 } },
+})
+
 /** How much more than estimated the parts of a request may be; 1 means that the estimate stands. */
 interface UnknownModelMargin {
   readonly text: number

@@ -66,7 +66,8 @@ export function isUsedUp(context: PrepareContext, standing: Standing, before: Vi
   const { tokens } = before.load.count
   return (
     tokens > limit.tokens ||
-    isOver(before.load, limit) ||
+    // The margin of an unknown model may cost a compaction; it closes no session.
+    isOver(before.estimate, limit) ||
     (standing.epoch?.forced === true &&
       standing.epoch.policy === deps.policy.name &&
       !hasMoreRoom(limit, standing.epoch)) ||

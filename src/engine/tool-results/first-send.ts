@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import type { ToolBudgetRule } from '../../core/policy.ts'
 import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
 import type { PrepareContext, Standing, NewEdit, Resolved, TakenIn, View } from '../prepare/context.ts'
-import { fixedCountOf, textTokensOf, tokensOf, isOver } from '../prepare/counting.ts'
+import { asCounted, fixedCountOf, textTokensOf, tokensOf, isOver } from '../prepare/counting.ts'
 import {
   isLarge,
   budgetOf,
@@ -58,24 +58,25 @@ async function shortened(
   suspects: readonly ResultTurn[],
 ): Promise<readonly NewEdit[]> {
   const { deps, branch, conversation, limit, readers } = context
+  const withinWindow = deps.policy.intake.budget?.withinWindow === true
+  const weighed = withinWindow ? asCounted(context) : context
   // What left whole once may only be touched by an epoch. Only results that may have to be shortened need the question.
   const sent = await deps.sessions.seen(
     branch.tenant,
     suspects.flatMap((turn) => turn.fresh.map((link) => link.identity)),
   )
   const turns = hasSessionLimit(deps.policy.intake.budget ?? {}) ? all : suspects
-  const countText = textTokensOf(context)
+  const countText = textTokensOf(weighed)
   const scale: ResultScale = {
     limitTokens: limit.tokens,
     countTokens: (text) => countedFor(deps.policy, text, countText(text)),
     readers,
   }
-  const withinWindow = deps.policy.intake.budget?.withinWindow === true
-  const base = withinWindow ? tokensWithout(context, standing, turns) : 0
+  const base = withinWindow ? tokensWithout(weighed, standing, turns) : 0
   let taken = 0
   const budget = budgetOf(deps.policy, scale, NOTHING_USED, () => limit.tokens - base - taken)
-  const count = budgetCounter(context)
-  const countItem = tokensOf(context)
+  const count = budgetCounter(weighed)
+  const countItem = tokensOf(weighed)
   const edits: NewEdit[] = []
   for (const turn of turns) {
     const old = turn.fresh.filter(({ identity }) => sent.has(identity))
@@ -281,7 +282,8 @@ export async function squeezeNew(
   const excess = Math.max(0, before.load.count.high - limit.tokens) + SLACK_TOKENS
   for (const times of TRIES) {
     await pause()
-    const options = { floorTokens: FLOOR_TOKENS }
+    // What people wrote is not cut for the margin of an unknown model.
+    const options = { floorTokens: FLOOR_TOKENS, spareUser: !isOver(before.estimate, limit) }
     const proposal = await squeeze(draft, excess * times, sparing, options)
     const made = proposal.edits.flatMap((edit): NewEdit[] => {
       if (edit.op !== 'replace' || edit.handle === undefined) return []

@@ -5,7 +5,7 @@ import type { Limit, Target } from '../../core/target.ts'
 import { modelName } from '../../core/model-name.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
 import { limitOf, modelOf, type Branch } from '../session/branch.ts'
-import { textTokensOf, limitFor } from '../prepare/counting.ts'
+import { asCounted, textTokensOf, limitFor } from '../prepare/counting.ts'
 import type { EngineDeps } from '../deps.ts'
 import { viewKey } from './derived.ts'
 import { callHook, NOTE_CHARACTERS } from '../hooks.ts'
@@ -75,8 +75,9 @@ export async function toolResults(
 /** Whether a result of this tool could still be shown; else the text that answers a call in its place. */
 export function canExecute(deps: EngineDeps, branch: Branch, tool: string): MayRun {
   const closingTools = deps.policy.cascade.flatMap((step) => (step.step === 'final' ? step.tools : []))
-  if (!branch.log.toolBudgetExceeded || closingTools.includes(tool))
-    return weighing(deps, branch, {}).budget.canExecute(tool)
+  // What ends a session runs however full the window is.
+  if (closingTools.includes(tool)) return { ok: true }
+  if (!branch.log.toolBudgetExceeded) return weighing(deps, branch, {}).budget.canExecute(tool)
   const refusal = `${tool} was not run: an earlier result had no room in the context window. Answer with what you have; no further tool runs in this session.`
   return { ok: false, refusal }
 }
@@ -113,14 +114,16 @@ function weighing(
   const { calibration } = branch.log
   const { last } = branch.requests
   const gauge = { ...target, estimated: !branch.log.isExact, calibration }
-  const countText = textTokensOf({ deps, branch, target, gauge })
+  const withinWindow = deps.policy.intake.budget?.withinWindow === true
+  const weighed = { deps, branch, target, gauge }
+  const countText = textTokensOf(withinWindow ? asCounted(weighed) : weighed)
   const scale: ResultScale = {
     limitTokens: limit.tokens,
     countTokens: (text) => countedFor(deps.policy, text, countText(text)),
     readers: last?.readers ?? new Map(),
     now: () => deps.clock.now(),
   }
-  const room = (): number => limit.tokens - (last?.load.count.high ?? 0)
+  const room = (): number => limit.tokens - (last?.load.count[withinWindow ? 'tokens' : 'high'] ?? 0)
   return { limit, scale, budget: budgetOf(deps.policy, scale, branch.toolUse, room) }
 }
 

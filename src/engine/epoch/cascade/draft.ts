@@ -45,6 +45,8 @@ export interface Draft {
   readonly describeResult: (tool: string, response: unknown) => string
   /** What a person asked of the summary. */
   readonly instructions?: string
+  /** Only the margin of an unknown model is above the limit: what people wrote is not cut for a guess. @default false */
+  readonly sparesWords?: boolean
   /** There is a model that may be asked for summaries. */
   readonly hasModel: boolean
   /** It is asked behind the history itself, which has to leave room for the question and its answer. @default false */

@@ -81,7 +81,10 @@ function squeezeTo(
   if (before.projected <= draft.limitTokens * above) return NOTHING
   const aim = to === undefined ? draft.limitTokens - SQUEEZED_FREE * workingRoom(draft) : draft.limitTokens * to
   // Only what would not leave otherwise may cost a person's words their middle.
-  return squeeze(draft, before.projected - aim, before, { floorTokens, spareUser: above < 1 })
+  return squeeze(draft, before.projected - aim, before, {
+    floorTokens,
+    spareUser: above < 1 || draft.sparesWords === true,
+  })
 }
 
 /**
