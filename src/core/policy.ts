@@ -76,7 +76,7 @@ export interface SummaryRule {
 export interface EstimatorRule {
   /** contextguard: factor on the heuristic until usage is known. @default 2.5 */
   readonly defaultFactor?: number
-  /** ai-agent: tokenizer ids by model; `*` for all others. @default none: characters / 4 */
+  /** ai-agent: tokenizer ids by model or `provider/model`; `*` for all others. @default none: characters / 4 */
   readonly tokenizers?: Readonly<Record<string, string>>
 }
 

@@ -176,9 +176,18 @@ export const policyNameOf = (config: Config): string =>
 /** Converts ai-agent's keys to a policy. Models win over providers, and providers over defaults. */
 function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config): Policy {
   const { toolResponseMaxBytes: maxBytes, toolsAllowed: allow, toolsDenied: deny } = defaults
-  const tokenizers = Object.values(providers).flatMap(({ models = {} }) =>
-    Object.entries(models).flatMap(([model, { tokenizer }]) => (tokenizer === undefined ? [] : [[model, tokenizer]])),
+  const own = Object.entries(providers).flatMap(([provider, { models = {} }]) =>
+    Object.entries(models).flatMap(([model, { tokenizer }]) =>
+      tokenizer === undefined ? [] : [{ provider, model, tokenizer }],
+    ),
   )
+  // A model of several providers is told apart by its provider.
+  const nameOf = ({ provider, model }: (typeof own)[number]): string =>
+    own.filter((one) => one.model === model).length > 1 ? `${provider}/${model}` : model
+  const tokenizers = [
+    ...(defaults.tokenizer === undefined ? [] : [['*', defaults.tokenizer]]),
+    ...own.map((one) => [nameOf(one), one.tokenizer]),
+  ]
   const { guard } = policy.intake
   const models = rulesOf(defaults, providers)
   return {
@@ -194,13 +203,11 @@ function withDefaults(policy: Policy, { defaults = {}, providers = {} }: Config)
 
 function rulesOf(defaults: Defaults, providers: Providers): ModelRule[] {
   const named = Object.entries(providers)
-  // The only provider of a file applies to every model.
-  const owner = (provider: string): string | undefined => (named.length === 1 ? undefined : provider)
   return [
     numbersOf(defaults),
-    ...named.map(([provider, own]) => ({ provider: owner(provider), ...numbersOf(own) })),
+    ...named.map(([provider, own]) => ({ provider, ...numbersOf(own) })),
     ...named.flatMap(([provider, { models = {} }]) =>
-      Object.entries(models).map(([model, own]) => ({ model, provider: owner(provider), ...numbersOf(own) })),
+      Object.entries(models).map(([model, own]) => ({ model, provider, ...numbersOf(own) })),
     ),
   ].filter((rule) => Object.keys(rule).some((key) => key !== 'model' && key !== 'provider'))
 }

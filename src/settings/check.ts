@@ -176,9 +176,12 @@ function described(value: unknown, writing: Writing): string {
   return writing === 'text' ? 'a group of keys' : 'an object'
 }
 
+const UNDER_DEFAULTS = 'In a file of ai-agent it stands under defaults.'
+const UNDER_MODELS = 'In a file of ai-agent it stands under defaults, or under a model of a provider.'
+
 const NO_PRESET = 'No preset used this step, so the key had no effect'
 
-/** Keys of a policy in earlier versions, by the end of their path, with what to do instead. */
+/** Keys of earlier versions, and of source designs in another place, by the end of their path, with what to do instead. */
 const REMOVED: Readonly<Record<string, string>> = {
   'override.water.messages':
     'cyber-autoagent counts 70 % of its window, which CYBER_CONVERSATION_WINDOW sets; contextguard-window starts from 21 messages on.',
@@ -186,6 +189,15 @@ const REMOVED: Readonly<Record<string, string>> = {
   'override.steps.squeeze.tokens': 'Use override.steps.squeeze-budget.tokens, for the preset autosre.',
   'override.steps.squeeze.minimum': 'Use override.steps.squeeze-budget.minimum, for the preset autosre.',
   'override.summaries.parts': 'Remove it: of a history that is too long for the summarizer the newest part is read.',
+  reasoning:
+    'How much a model reasons is said by the request: reasoning_effort, thinking or thinkingConfig. Its tokens are inside maxOutputTokens.',
+  contextWindow: 'In a file of ai-agent it stands under defaults, a provider or a model of a provider.',
+  contextWindowBufferTokens: 'In a file of ai-agent it stands under defaults, a provider or a model of a provider.',
+  maxOutputTokens: UNDER_MODELS,
+  tokenizer: UNDER_MODELS,
+  toolResponseMaxBytes: UNDER_DEFAULTS,
+  toolsAllowed: UNDER_DEFAULTS,
+  toolsDenied: UNDER_DEFAULTS,
   'override.steps.native': 'Use override.native with the same keys.',
   'override.steps.strip-reasoning': `${NO_PRESET}: remove the key. Compaction removes reasoning together with its step.`,
   'override.steps.collapse-duplicates': `${NO_PRESET}: remove the key. A record shows a repeated line once.`,

@@ -496,11 +496,13 @@ const capacity = {
   contextWindow: tokens('Total token capacity'),
   contextWindowBufferTokens: tokens('Safety margin', 0),
 }
-const answers = { maxOutputTokens: tokens('Reserved for the answer') }
+const answers = {
+  maxOutputTokens: tokens('Reserved for the answer'),
+  tokenizer: text('Tokenizer id: tiktoken:…, anthropic, claude:…, gemini, approximate'),
+}
 const aiAgentModel = group('A model as ai-agent describes it', {
   ...capacity,
   ...answers,
-  tokenizer: text('Tokenizer id: tiktoken:…, anthropic, claude:…, gemini, approximate'),
 })
 
 /** Settings of files and the command line only. */

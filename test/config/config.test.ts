@@ -101,6 +101,48 @@ describe('a config file', () => {
       expect((await limitOn(text, 'nobody-knows'))[0]).toBe(131_072)
     })
 
+    it.each([
+      ['its own', 'p', [100_000, 5_000]],
+      ['none, where the file has one', undefined, [100_000, 5_000]],
+      ['another one', 'q', [131_072, 700]],
+    ])('gives a provider’s numbers to a target of %s', async (_, provider, want) => {
+      const text =
+        'providers:\n  p: { contextWindow: 100000, contextWindowBufferTokens: 5000 }\ndefaults:\n  contextWindowBufferTokens: 700\n'
+      const target = provider === undefined ? {} : { provider }
+      expect((await limitOn(text, 'nobody-knows', {}, target)).slice(0, 2)).toEqual(want)
+    })
+
+    it('keeps the tokenizers of one model apart by provider, and takes one for all', () => {
+      const models = (id: string) =>
+        `    models:\n      m: { tokenizer: "${id}" }\n      n${id}: { tokenizer: "${id}" }\n`
+      const text = `providers:\n  a:\n${models('anthropic')}  b:\n${models('gemini')}defaults:\n  tokenizer: approximate\n`
+      expect(policyOf(check(text).config, 'main', {}).estimator?.tokenizers).toEqual({
+        '*': 'approximate',
+        'a/m': 'anthropic',
+        'b/m': 'gemini',
+        nanthropic: 'anthropic',
+        ngemini: 'gemini',
+      })
+    })
+
+    it.each([
+      ['contextWindow: 50000', 'under defaults, a provider or a model'],
+      ['contextWindowBufferTokens: 500', 'under defaults, a provider or a model'],
+      ['maxOutputTokens: 4096', 'under defaults, or under a model of a provider'],
+      ['tokenizer: gemini', 'under defaults, or under a model of a provider'],
+      ['toolResponseMaxBytes: 100', 'under defaults'],
+      ['toolsAllowed: [a]', 'under defaults'],
+      ['toolsDenied: [a]', 'under defaults'],
+      ['reasoning: high', 'reasoning_effort, thinking or thinkingConfig'],
+      ['providers: { p: { maxOutputTokens: 4096 } }', 'under defaults, or under a model of a provider'],
+      ['providers: { p: { models: { m: { reasoning: high } } } }', 'reasoning_effort, thinking or thinkingConfig'],
+      ['defaults: { reasoning: high }', 'reasoning_effort, thinking or thinkingConfig'],
+    ])('says where %s belongs', (text, where) => {
+      const problems = check(`${text}\n`).problems.map(problemLine)
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toContain(where)
+    })
+
     it('turns the other keys into its policy', () => {
       const text = `policy: ai-agent\ndefaults:\n  toolResponseMaxBytes: 4KiB\n  toolsDenied: [bash]\n${TOKENIZER}`
       const policy = policyOf(check(text).config, 'main', {})

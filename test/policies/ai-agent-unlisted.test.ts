@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { policyNamed } from '../../src/engine/presets/index.ts'
 import { createPlimsoll } from '../../src/plimsoll.ts'
+import { plainUpstream } from '../gateway/upstream.ts'
 import { call, result, tool, words, type ChatMessage } from './repros/chat.ts'
 
 const REPORT = 'agent__final_report'
@@ -54,6 +56,77 @@ describe.each(['my-llama-3', 'gpt-4o'])('%s', (model) => {
     expect(characters).toBeGreaterThan(44_000)
     // A model that the catalogue knows closes; on another one old results give way first, since its tokens are a guess.
     expect(verdict).toBe(model === 'gpt-4o' ? 'final' : 'proceed')
+  })
+})
+
+describe('a stored output', () => {
+  it.each([true, false])('is opened by tool_output where a model can extract: %s', async (canExtract) => {
+    const upstream = await plainUpstream(({ body }, response) => {
+      const { messages } = JSON.parse(body.toString()) as { messages: ChatMessage[] }
+      const last = messages.at(-1)!.content!
+      const [, handle, name] = /stored as (art_\w+)\. Call (\w+) with/.exec(last) ?? []
+      const input = JSON.stringify({ handle, extract: 'the number of lines' })
+      const message =
+        handle === undefined || name !== 'tool_output'
+          ? { role: 'assistant', content: `answer: ${last}` }
+          : call('x1', 'tool_output', JSON.parse(input) as object)
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ id: 'x', model: 'gpt-4o', choices: [{ index: 0, message }] }))
+    })
+    const asked: string[] = []
+    const plimsoll = createPlimsoll({
+      policy: 'ai-agent',
+      store: 'memory:',
+      artifacts: 'memory:',
+      ...(canExtract && {
+        summarizer: async (prompt: string) => {
+          asked.push(prompt)
+          return '412 lines'
+        },
+      }),
+    })
+    const messages = [{ role: 'user', content: 'go' }, call('c1', 'search'), result('c1', words(20_000))]
+    const response = await plimsoll.fetch(`${upstream.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer k', 'x-plimsoll-session': 's' },
+      body: JSON.stringify({ model: 'gpt-4o', max_tokens: 1_000, messages, tools }),
+    })
+    const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
+    const sent = upstream.received.map(
+      ({ body }) => JSON.parse(body.toString()) as { tools: { function: { name: string } }[] },
+    )
+    const names = sent[0]!.tools.map((one) => one.function.name)
+    await plimsoll.close()
+    expect(names.includes('tool_output')).toBe(canExtract)
+    expect(names).not.toContain('artifact_extract')
+    expect(choices[0]!.message.content).toContain(canExtract ? '412 lines' : '')
+    expect(asked.length > 0).toBe(canExtract)
+  })
+})
+
+describe('two targets', () => {
+  it('logs the one that is skipped, in the words of the design', async () => {
+    const lines: string[] = []
+    const plimsoll = createPlimsoll({
+      policy: policyNamed('ai-agent', { CONTEXT_DEBUG: 'true' }),
+      store: 'memory:',
+      artifacts: 'memory:',
+      onEvent: (event) => event.type === 'warning' && lines.push(`${event.topic} ${event.message}`),
+    })
+    const body = { max_tokens: 500, messages: [{ role: 'user', content: words(60_000) }], tools }
+    const targets = [
+      { model: 'gpt-4o', provider: 'small', window: 12_000 },
+      { model: 'gpt-4.1', provider: 'large', window: 120_000 },
+    ]
+    const turn = await plimsoll.session({ id: 's' }).prepare({ format: 'openai-chat', body, targets })
+    await plimsoll.close()
+    expect(turn.verdict).toMatchObject({ kind: 'proceed', target: { provider: 'large' } })
+    const evaluated = lines.filter((line) => line.startsWith('context-guard/provider-eval '))
+    expect(evaluated.map((line) => /"provider":"(\w+)".*"status":"(\w+)"/.exec(line)?.slice(1))).toEqual([
+      ['small', 'skip'],
+      ['large', 'ok'],
+    ])
+    expect(lines.some((line) => line.startsWith('context-guard/enforce'))).toBe(false)
   })
 })
 

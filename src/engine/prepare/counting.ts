@@ -225,11 +225,14 @@ export function limitFor(
 ): Limit {
   const { reserve = 'request', defaultWindow, models = [], stop } = policy
   const { model, provider } = given
+  const providers = new Set(models.flatMap((rule) => rule.provider ?? []))
   const fitting = models.filter(
     (rule) =>
       (rule.model === undefined || rule.model === model) &&
-      // A model that a rule names needs no provider to be known by.
-      (rule.provider === undefined || rule.provider === provider || (provider === undefined && rule.model === model)),
+      // A target without a provider is known by a model that a rule names, or has the only provider that there are rules for.
+      (rule.provider === undefined ||
+        rule.provider === provider ||
+        (provider === undefined && (rule.model === model || providers.size === 1))),
   )
   // The last rule decides each number.
   const rule: ModelRule = Object.assign({}, ...fitting)

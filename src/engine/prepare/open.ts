@@ -54,9 +54,10 @@ export async function open(deps: EngineDeps, branch: Branch, request: ReadReques
     }
     const { tokens: limit } = context.limit
     const numbers = { projected: load.count.high, limit, margin: limit - load.count.high }
-    skipped.push(() =>
-      context.emit({ type: 'verdict-given', verdict: { kind: 'skip', target, reason: 'does not fit', ...numbers } }),
-    )
+    skipped.push(() => {
+      context.emit({ type: 'verdict-given', verdict: { kind: 'skip', target, reason: 'does not fit', ...numbers } })
+      designOf(deps.policy).log?.decided?.(context, view, 'skip').forEach(context.emit)
+    })
     if (roomiest === undefined || limit > roomiest.context.limit.tokens) roomiest = { ...opened, seen: view }
   }
   if (roomiest === undefined) throw failed
@@ -87,8 +88,8 @@ async function openAt(
   // Most requests are shorter than one part.
   if (text.length > SLICE_CHARACTERS) await countAhead(deps, gauge, conversation, known.items)
   const { guard = {} } = deps.policy.intake
-  const asksForCode = designOf(deps.policy).asksForCode?.(guard) === true
-  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target), asksForCode }
+  const ownReader = designOf(deps.policy).ownReader?.(guard)
+  const room = { limit: limit.tokens, isCached: mayBeCached(deps, branch.log, target), ownReader }
   const offer = openOffer(deps, gauge, conversation, room, request.tools)
   const context = {
     ...request,

@@ -34,8 +34,8 @@ export interface Design {
   readonly stops?: (text: string) => boolean
   /** What it shows of a result that is large by one of these numbers. */
   readonly guard?: (rule: GuardRule, text: string, options: PresentOptions) => DesignView
-  /** Its views of large results ask for code: the tool that runs it is then declared from the first request on. */
-  readonly asksForCode?: (rule: GuardRule) => boolean
+  /** The reader that its views of large results name, by its own name for it: declared from the first request on. */
+  readonly ownReader?: (rule: GuardRule) => string | undefined
   /** Its folder for instructions that hold everywhere, and where a project of its begins. @default .plimsoll, the repository */
   readonly instructions?: { readonly folder: string; readonly root: 'repository' | 'nearest' }
   /** The words of its own log; people who ran it search for them. */

@@ -5,7 +5,7 @@ import type { Target } from '../../core/target.ts'
 import type { TargetRef } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
 import type { BranchLog } from '../session/branch-log.ts'
-import { CODE_TOOL, readersIn, type Readers } from './reader-tools.ts'
+import { namedFor, readersIn, type Readers } from './reader-tools.ts'
 
 /**
  * Readers that the caller can answer and that this request may declare. Declarations are part of the cached and bound prefix, so they
@@ -44,8 +44,8 @@ export interface ToolRoom {
   readonly limit: number
   /** What was sent of this conversation may stand in the provider's prompt cache. */
   readonly isCached: boolean
-  /** The policy's views ask for code: what runs it is declared from the first request on, by the design's name. */
-  readonly asksForCode: boolean
+  /** A reader that the policy's views name, by its design's name: declared from the first request on. */
+  readonly ownReader?: string
 }
 
 const NOTHING: OpenOffer = { always: [], withEdits: [], withEpoch: [], unbinds: false, forbids: false }
@@ -63,12 +63,12 @@ export function openOffer(
   { meter, catalogue }: Pick<EngineDeps, 'meter' | 'catalogue'>,
   gauge: Exclude<TargetRef, string>,
   conversation: Conversation,
-  { limit, isCached, asksForCode }: ToolRoom,
+  { limit, isCached, ownReader }: ToolRoom,
   offer: ToolOffer | undefined,
 ): OpenOffer {
   if (offer === undefined) return NOTHING
   const { declared: before, isClosed = false, withheld = false } = offer
-  const tools = offer.tools.filter(({ name }) => name !== (asksForCode ? 'artifact_run' : CODE_TOOL))
+  const tools = namedFor(offer.tools, ownReader)
   const isBound =
     catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
   const standing = tools.filter(({ name }) => before?.includes(name) === true)
@@ -87,10 +87,10 @@ export function openOffer(
   const added = (to: Conversation, some: readonly NewTool[]): number =>
     meter.measure(gauge, declared(to, some), 0).count.tokens - meter.measure(gauge, to, 0).count.tokens
   const fits = (some: readonly NewTool[]): boolean => added(head, some) <= MOST_SHARE * limit
-  const compact = tools.filter(({ name }, place) => place === 0 || name === CODE_TOOL)
+  const compact = tools.filter(({ name }, place) => place === 0 || name === ownReader)
   const fitting = standing.length > 1 ? standing : ([tools, compact].find(fits) ?? [])
   const isCheap = (): boolean =>
-    asksForCode ||
+    tools.some(({ name }) => name === ownReader) ||
     added(conversation, compact) <= SHARE_FROM_THE_START * meter.measure(gauge, conversation, 0).count.tokens
   const always = before !== undefined || isBound ? standing : fitting.length > 0 && isCheap() ? compact : []
   // What came with an epoch or an edit stays as it was, whatever is installed later.

@@ -22,16 +22,30 @@ export const COMPACT_READER: NewTool = {
   },
 }
 
-/** AutoSRE's name for the tool that runs code over stored data: its prompts ask for it, and its agents know it, by this one. */
-export const CODE_TOOL = 'execute_custom_analysis_in_sandbox'
-const RUN = 'artifact_run'
+/** What source designs call a reader: their texts ask for it, and their agents know it, by this name. */
+const DESIGN_NAMES: Readonly<Record<string, string>> = {
+  execute_custom_analysis_in_sandbox: 'artifact_run',
+  tool_output: 'artifact_extract',
+}
+
+/** Readers with the designs' names for them; a request declares each by one name. */
+export const withDesignNames = (names: readonly string[]): readonly string[] => [
+  ...names,
+  ...Object.keys(DESIGN_NAMES).filter((name) => names.includes(DESIGN_NAMES[name]!)),
+]
+
+/** Each tool once: by the name of this design where it has one for it, else by ours. */
+export const namedFor = (tools: readonly NewTool[], own: string | undefined): readonly NewTool[] => {
+  const ours = tools.some(({ name }) => name === own) ? DESIGN_NAMES[own!] : undefined
+  return tools.filter(({ name }) => name === own || (DESIGN_NAMES[name] === undefined && name !== ours))
+}
 
 /** Made once: what was written and counted of a tool is found again by the object. */
 const ALL_READERS: readonly NewTool[] = [
   COMPACT_READER,
   ...READER_TOOLS.filter(({ name }) => name !== COMPACT_READER.name).flatMap(({ name, description, inputSchema }) => {
     const tool = { name, description, parameters: { ...inputSchema } }
-    return name === RUN ? [tool, { ...tool, name: CODE_TOOL }] : [tool]
+    return withDesignNames([name]).map((own) => ({ ...tool, name: own }))
   }),
 ]
 
@@ -42,7 +56,8 @@ export const readerTools = (names: readonly string[]): readonly NewTool[] =>
 /** What a call of the compact reader asks for, as a call of the reader that does it. Other calls stay as they are. */
 export function compactCall(call: ReaderCall): ReaderCall {
   const { name, input } = call
-  if (name === CODE_TOOL) return { name: RUN, input }
+  const known = Object.hasOwn(DESIGN_NAMES, name) ? DESIGN_NAMES[name] : undefined
+  if (known !== undefined) return { name: known, input }
   if (name !== COMPACT_READER.name || !isFields(input) || !isGiven(input['handle'])) return call
   const { handle, pattern, query, start, count } = input
   const words = isGiven(pattern) ? pattern : query
@@ -74,8 +89,9 @@ export const COMPACT_READS: readonly string[] = ['recall', 'artifact_read', 'art
 export function readersIn(tools: readonly ToolDeclaration[]): Readers {
   const names = new Map<string, string>()
   for (const tool of tools) {
-    // A client's own tool of this name takes data and no handle.
-    if (tool.name === CODE_TOOL && takes(tool, 'handle')) names.set(RUN, CODE_TOOL)
+    // A client's own tool of this name knows no handles of ours.
+    const known = Object.hasOwn(DESIGN_NAMES, tool.name) && takes(tool, 'handle') ? DESIGN_NAMES[tool.name] : undefined
+    if (known !== undefined) names.set(known, tool.name)
     const own = READER_TOOLS.find(({ name }) => tool.name === name || tool.name.endsWith(`__${name}`))
     if (own === undefined) continue
     if (own.name !== COMPACT_READER.name) names.set(own.name, tool.name)

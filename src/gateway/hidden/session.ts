@@ -8,7 +8,13 @@ import { sha256Text } from '../../drivers/crypto/sha256.ts'
 import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
 import type { ArtifactReaders } from '../../engine/readers/artifact-readers.ts'
 import type { ToolOffer } from '../../engine/readers/offered-tools.ts'
-import { CODE_TOOL, COMPACT_READER, COMPACT_READS, readersIn, readerTools } from '../../engine/readers/reader-tools.ts'
+import {
+  COMPACT_READER,
+  COMPACT_READS,
+  readersIn,
+  readerTools,
+  withDesignNames,
+} from '../../engine/readers/reader-tools.ts'
 import type { Asker, HistoryScope, ScopedHistory } from '../../engine/readers/scope.ts'
 import { answerAsText } from '../../compose/api/reader-tools.ts'
 import { readMessages } from '../../formats/kit/editing.ts'
@@ -72,9 +78,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const { codec, steps: wire } = request.wire
   if (mode === 'observe' || settings.tools === false || route.stream === 'json-array') return request
   const admission = wire.admits(codec.fields(conversation))
-  const available = deps.tools.names(conversation.settings.model)
-  // The engine declares it by one of its two names, as the policy calls it.
-  const names = available.includes('artifact_run') ? [...available, CODE_TOOL] : available
+  const names = withDesignNames(deps.tools.names(conversation.settings.model))
   const ours = ownedNames(names, conversation)
   const isOurs: IsOurs = (name) => ours.has(name)
   // A client that has a reader of ours, over MCP, or a tool of its own with that name needs no other.

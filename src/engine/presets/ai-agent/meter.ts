@@ -2,6 +2,7 @@ import type { Conversation } from '../../../core/conversation.ts'
 import type { EventBody } from '../../../core/events.ts'
 import type { ToolDeclaration } from '../../../core/item.ts'
 import type { EstimatorRule } from '../../../core/policy.ts'
+import type { Target } from '../../../core/target.ts'
 import { answerLength, type Anchor, type DesignCounters, type Meter } from '../../../meter/index.ts'
 import type { Tokenizer } from '../../../ports/tokenizer.ts'
 import { messagesOf } from '../../epoch/thresholds.ts'
@@ -70,8 +71,14 @@ export function aiAgentSchemaTokens(tools: readonly ToolDeclaration[], tokenizer
  * upper bound.
  */
 export function aiAgentMeter(base: Meter, { tokenizers = {} }: EstimatorRule, options: EstimateOptions): DesignMeter {
-  const tokenizersOf = (model: string): readonly Tokenizer[] => {
-    const id = tokenizers[model] ?? tokenizers['*']
+  const named = Object.keys(tokenizers)
+  const tokenizersOf = ({ model, provider }: Target): readonly Tokenizer[] => {
+    const id =
+      tokenizers[provider === undefined ? model : `${provider}/${model}`] ??
+      tokenizers[model] ??
+      // A target that names no provider is known by its model.
+      (provider === undefined ? tokenizers[named.find((name) => name.endsWith(`/${model}`)) ?? '*'] : undefined) ??
+      tokenizers['*']
     return id === undefined ? [] : [options.tokenizerOf(id)]
   }
   return {
@@ -79,7 +86,7 @@ export function aiAgentMeter(base: Meter, { tokenizers = {} }: EstimatorRule, op
     design: {
       factor: () => 1,
       load({ target, conversation, occupancy, anchor }) {
-        const { counters, tokens } = projectionOf(conversation, anchor, tokenizersOf(target.model))
+        const { counters, tokens } = projectionOf(conversation, anchor, tokenizersOf(target))
         return { ...occupancy, counters, count: { ...occupancy.count, tokens } }
       },
       certain: () => undefined,
@@ -147,7 +154,7 @@ export function debugLines(context: PrepareContext, view: View, verdict: string)
       expectedTokens: projected,
       percent: Math.min(100, Math.round((projected / limit.window) * 100)),
     },
-    ...(blocked.length > 0 ? { enforce: { reason: 'context', blocked } } : {}),
+    ...(verdict === 'final' ? { enforce: { reason: 'context', blocked } } : {}),
   }
   return Object.entries(topics).map(([topic, fields]) => ({
     type: 'warning',

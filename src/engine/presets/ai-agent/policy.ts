@@ -48,6 +48,7 @@ export const aiAgent = (env: Environment = {}): Policy => ({
     name: 'ai-agent',
     meter: aiAgentMeter,
     guard: aiAgentGuard,
+    ownReader: () => 'tool_output',
     log: isTrue(env, 'CONTEXT_DEBUG') ? { decided: debugLines } : undefined,
   } satisfies Design,
   water: { high: 1, low: 0.9, warn: 0.8, rest: 0 },

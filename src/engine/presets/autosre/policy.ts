@@ -143,7 +143,7 @@ const autosreDesign: Design = {
   steps: { emergency: brake, summarise: narrate, 'squeeze-budget': holdBudget },
   stops: autosreStops,
   guard: autosreGuard,
-  asksForCode: ({ sandbox }) => sandbox === false,
+  ownReader: ({ sandbox }) => (sandbox === false ? 'execute_custom_analysis_in_sandbox' : undefined),
 }
 
 /**
