@@ -81,7 +81,7 @@ describe('a stored output', () => {
       ...(canExtract && {
         summarizer: async (prompt: string) => {
           asked.push(prompt)
-          return '412 lines'
+          return `${/<answer-\w+>/.exec(prompt)![0]}412 lines`
         },
       }),
     })

@@ -185,7 +185,7 @@ describe('units', () => {
   })
 
   it('a later summary is written from the archive, with todos under their own heading', async () => {
-    const { seen, summarizer } = answering('First account.')
+    const { seen, summarizer } = answering('First lorem.')
     const preset = presetSession(contextguard, 4_000, { summarizer })
     const todos = [
       { content: 'write tests', status: 'pending' },
@@ -204,7 +204,7 @@ describe('units', () => {
     for (const prompt of seen) {
       expect(prompt).toMatch(/todo list, to be kept under its own heading[^]*write tests[^]*fix lexer/)
       expect(prompt).toContain('alpha')
-      expect(prompt).not.toContain('First account.')
+      expect(prompt).not.toContain('First lorem.')
     }
     expect(seen[1]).toContain('gamma')
   })

@@ -164,8 +164,8 @@ describe('summaries', () => {
   const huge = chars(40_000, 'huge')
 
   it.each([
-    ['small', ['A short account.'], 1, 'A short account.'],
-    ['huge, huge, small', [huge, huge, 'Finally short.'], 3, 'Finally short.'],
+    ['small', ['A short answer.'], 1, 'A short answer.'],
+    ['huge, huge, small', [huge, huge, 'A task at last.'], 3, 'A task at last.'],
     ['always huge', [huge], 3, 'assistant: answer'],
     ['empty', ['', '', ''], 3, 'assistant: answer'],
     ['failing', [new Error('down')], 1, 'assistant: answer'],

@@ -182,12 +182,12 @@ describe('the budget', () => {
     const preset = presetSession(cyberAutoagent(), 100_000, {
       summarizer: (prompt) => {
         prompts.push(prompt)
-        return 'The oldest part, in short.'
+        return 'Lorem, in short.'
       },
     })
     const history = talk(61, 5_000)
     const { contents } = await preset.prepare(history)
-    expect(textOf(contents[1]!)).toContain('The oldest part, in short.')
+    expect(textOf(contents[1]!)).toContain('Lorem, in short.')
     expect(contents.slice(-5)).toEqual(history.slice(-5))
     expect(prompts).toHaveLength(1)
   })
@@ -220,7 +220,7 @@ describe('the layers, in their order', () => {
     const preset = presetSession(policy, window, {
       summarizer: () => {
         calls++
-        return 'What the oldest part was about.'
+        return 'What was found at example.com.'
       },
       ...more,
     })
@@ -270,7 +270,7 @@ describe('the layers, in their order', () => {
     const history = work(30, 9_900)
     const { lines, calls, contents } = await run(history, Math.floor(estimateOf(history) / 0.66))
     expect(calls).toBe(1)
-    expect(textOf(contents[1]!)).toContain('What the oldest part was about.')
+    expect(textOf(contents[1]!)).toContain('What was found at example.com.')
     expect(lines.join()).toMatch(/SUMMARIZATION: Summarizing \d+ item/)
     expect(lines.join()).toContain('Context reduced via summarizing manager: messages 61->')
   })

@@ -2,6 +2,7 @@ import { wrapped, renderTable, when } from '../kit/output.ts'
 import { type Chat, SESSION_BUDGET, TENANT, metricsLine } from './chat.ts'
 import type { Console, Spinner } from './console.ts'
 import type { Provider } from './model.ts'
+import { designOf } from '../../engine/presets/design.ts'
 import { estimateFor, knownModels } from '../catalogue.ts'
 import { dollars, fitWidth, grouped, padEnd, padStart, percent, plainText, plural, short } from '../kit/figures.ts'
 import { listChats, newChatId } from './journal.ts'
@@ -104,16 +105,23 @@ const compaction: Slash = {
   about: 'when compaction happens, and what it did so far',
   async run(_rest, slash) {
     const { session, policy: name } = slash.chat.state()
-    const { water } = slash.chat.setup.settings.policyOf(name)
+    const policy = slash.chat.setup.settings.policyOf(name)
     const { limit, threshold } = await session.status()
     const at = limit === 0 ? '' : `, at ${grouped(threshold)} of ${grouped(limit)} tokens`
+    const { high, low } = policy.water
+    const { highWater, lowWater } = designOf(policy)
+    const whole = lowWater === undefined ? 'the limit' : 'the window'
+    const from =
+      highWater === undefined || lowWater !== undefined
+        ? `${percent(high, 1)} of ${whole}`
+        : 'the window less its buffer'
     const done = (await session.audit()).map((entry) =>
       entry.type === 'epoch'
         ? `${entry.id}  ${grouped(entry.before)} → ${grouped(entry.after)} tokens, ${plural(entry.count, 'item')} covered: ${entry.reason}`
         : `${entry.handle ?? ''}  ${short(entry.originalBytes)}B → ${short(entry.shownBytes)}B: ${entry.reason}`,
     )
     if (done.length === 0) done.push('Nothing was taken out yet.')
-    const about = `policy ${name}: from ${percent(water.high, 1)} of the limit down to ${percent(water.low, 1)}${at}`
+    const about = `policy ${name}: from ${from} down to ${percent(low, 1)} of ${whole}${at}`
     say(slash, [about, ...done].join('\n'))
   },
 }

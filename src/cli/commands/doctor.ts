@@ -9,6 +9,10 @@ import { sqljsEngine } from '../../drivers/sandbox/sqljs.ts'
 import { createTokenizers } from '../../drivers/tokenizers/tokenizers.ts'
 import { defaultStore, findSecret } from '../../plimsoll.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
+import { policyNamed } from '../../engine/presets/index.ts'
+import { windowOf } from '../catalogue.ts'
+import { grouped } from '../kit/figures.ts'
+import { tokenCount } from '../option-values.ts'
 import { print, painterOf, screenOf, EXIT } from '../kit/output.ts'
 import { type StoreFlags, addStoreOptions } from '../stores.ts'
 import { speakers, vendors } from '../../formats/endpoints.ts'
@@ -144,6 +148,29 @@ const checkTokenizer = (): Promise<Check> =>
     return 'counts are estimates with an interval; for OpenAI models exact counts are used with exactTokens, and where the interval does not decide'
   })
 
+/** Where the numbers of a preset do harm on a model, and what helps. Its page in docs/presets says more. */
+const checkPolicy = (name: string, model: string | undefined, window: number | undefined): Promise<Check> =>
+  checked('policy', 'warn', 'docs/presets.md says where the numbers of a preset do harm, and what helps.', async () => {
+    const { defaultWindow = 128_000 } = policyNamed(name)
+    const known = windowOf(model)
+    const size = window ?? known ?? defaultWindow
+    const on = model === undefined ? '' : ` on ${model}`
+    const harms: Readonly<Record<string, string | false>> = {
+      autosre:
+        size > 200_000 && `works within 32,000 tokens of ${grouped(size)}: set override.steps.squeeze-budget.tokens`,
+      'cyber-autoagent':
+        size < 20_000 && `counts 11,000 tokens for instructions and tools in a window of ${grouped(size)}`,
+      contextguard: size < 6_000 && `keeps a fifth of ${grouped(size)} tokens free: little is left to work in`,
+      'adk-code': known === undefined && window === undefined && 'takes a window of 1,000,000 tokens: set --window',
+      'ai-agent':
+        size >= 65_536 &&
+        `holds back ${grouped(Math.floor(size / 4))} tokens for answers: set defaults.maxOutputTokens or send max_tokens`,
+    }
+    const harm = harms[name]
+    if (model !== undefined && typeof harm === 'string') throw new Error(`${name}${on} ${harm}`)
+    return `${name}${on}`
+  })
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 const TIMEOUT_MS = 4_000
@@ -221,14 +248,21 @@ async function settingIn(file: string, pattern: RegExp): Promise<string | undefi
 interface DoctorFlags extends StoreFlags {
   readonly offline?: boolean
   readonly upstream?: string
+  readonly policy?: string
+  readonly model?: string
+  readonly window?: number
 }
 
 export function doctorCommand(): Command {
   return withExamples(
     addStoreOptions(new Command('doctor'))
       .option('--offline', 'skip the checks that need the network')
-      .option('--upstream <url>', 'check this URL instead of the vendors’ APIs'),
+      .option('--upstream <url>', 'check this URL instead of the vendors’ APIs')
+      .option('--policy <name>', 'check whether this policy suits the model')
+      .option('--model <id>', 'the model that agents will use')
+      .option('--window <tokens>', 'its window', tokenCount),
     'plimsoll doctor --offline',
+    'plimsoll doctor --offline --policy autosre --model gemini-2.5-pro',
     'plimsoll doctor --offline --json',
   ).action(runDoctor)
 }
@@ -246,7 +280,8 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
     checkClients(env),
     online(),
   ])
-  const checks = [await checkNode(), ...groups.flat(), await checkKeys(env)]
+  const { policy = 'plimsoll', model, window } = flags
+  const checks = [await checkNode(), ...groups.flat(), await checkKeys(env), await checkPolicy(policy, model, window)]
   if (checks.some(({ state }) => state === 'fail')) process.exitCode = EXIT.broken
   print(flags.json, checks, () => {
     const paint = painterOf(screenOf(process.stdout))

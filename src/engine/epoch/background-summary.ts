@@ -7,6 +7,7 @@ import { askBeforeEpoch, recordPlan, takeEffect, viewOfPlan, type MadeEpoch } fr
 import { draftOf } from './draft-of.ts'
 import { epochsInARow, MOST_IN_A_ROW } from './needs-epoch.ts'
 import { priceGate } from './price-gate.ts'
+import { isHigh } from './thresholds.ts'
 import { summaryWriter } from './summary/summary-writer.ts'
 
 /**
@@ -51,7 +52,7 @@ export async function takeSummary(
   before: View,
   log: () => Promise<void>,
 ): Promise<MadeEpoch> {
-  const { branch, links, limit, emit } = context
+  const { deps, branch, links, limit, emit } = context
   const { background } = branch
   const { history, proposal } = background
   if (history === undefined || branch.log.wish !== undefined) return {}
@@ -63,6 +64,9 @@ export async function takeSummary(
   }
   if (proposal === undefined) return {}
   const forced = isOver(before.load, limit)
+  // Written ahead, it waits for its time; a policy that weighs prices may find an earlier one.
+  const { policy } = deps
+  if (!forced && policy.priceGate !== true && !isHigh(policy, limit, before.load, branch.log.cacheIsWarm)) return {}
   const gate = forced ? undefined : priceGate(context, before)
   const cause = { forced, before, gate, count, log }
   if (gate?.accepts(viewOfPlan(context, standing, cause, proposal)) === false) return {}

@@ -6,7 +6,8 @@ import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } fro
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
-import { highWater, lowWater } from '../epoch/thresholds.ts'
+import { decidingCount, highWater, lowWater } from '../epoch/thresholds.ts'
+import { designOf } from '../presets/design.ts'
 import { leavingView } from './outgoing.ts'
 import { startSummary } from '../epoch/background-summary.ts'
 import { placeOf } from '../epoch/declare-epoch.ts'
@@ -82,7 +83,10 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   const { lowBy = 'high', warn } = policy.water
   const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
-  if (high > warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
+  // The same count and the same whole as the policy's thresholds have.
+  const deciding = load.count[decidingCount(policy)]
+  const whole = designOf(policy).lowWater === undefined ? limit.tokens : limit.window
+  if (deciding > warn * whole) emit({ type: 'context-warning', load: deciding, limit: whole })
   const loadOriginal = plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',

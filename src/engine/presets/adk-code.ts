@@ -131,6 +131,8 @@ export const adkCode = (): Policy => ({
   defaultWindow: 1_000_000,
   intake: { maxShare: 0.25, previewShare: 0.1, guard: ADK_CODE_TRIGGERS },
   prices: ADK_CODE_PRICES,
+  // Asynchronous, as in the document: from here on the summary is written beside the requests, and serves when 70 % are reached.
+  summaries: { backgroundFrom: 0.6 },
   cascade: [
     { step: 'summarise', tail: 10, maxTokens: 1_000 },
     { step: 'squeeze', floorTokens: 120, above: 0.105, to: 0.1 },

@@ -1,5 +1,5 @@
 import type { EventOf } from '../../core/events.ts'
-import { costOfUsage } from '../../core/price.ts'
+import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { type Branch, spenderOf } from '../session/branch.ts'
@@ -71,6 +71,8 @@ export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): voi
   )
 }
 
+const FREE: PriceModel = { input: 0, output: 0 }
+
 interface SideCall {
   /** Makes the call, settles its cost and logs it. */
   made(ask: () => Promise<SummaryAnswer>): Promise<SummaryAnswer>
@@ -79,15 +81,17 @@ interface SideCall {
 /** Reserves the budget for a summary call, which is priced and logged like the agent's calls. Undefined when over budget. */
 export async function payForCall(
   context: PrepareContext,
-  { name, model = name }: Pick<Summarizer, 'name' | 'model'>,
+  { name, model: named }: Pick<Summarizer, 'name' | 'model'>,
   plan: CallPlan,
 ): Promise<SideCall | undefined> {
   const { deps, branch, inBackground } = context
+  const model = named ?? name
   const facts = deps.meter.factsOf(model)
   const answer = await deps.budgets?.reserve({
     ...payerOf(deps, branch),
     bound: boundOf(plan, facts),
-    price: facts.price,
+    // A function of the program names no model: what it costs is the program's own affair.
+    price: named === undefined ? (facts.price ?? FREE) : facts.price,
     side: true,
   })
   if (answer?.verdict === 'halt') return undefined

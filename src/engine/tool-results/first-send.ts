@@ -283,7 +283,7 @@ export async function squeezeNew(
   for (const times of TRIES) {
     await pause()
     // What people wrote is not cut for the margin of an unknown model.
-    const options = { floorTokens: FLOOR_TOKENS, spareUser: !isOver(before.estimate, limit) }
+    const options = { floorTokens: FLOOR_TOKENS, spareWords: !isOver(before.estimate, limit) }
     const proposal = await squeeze(draft, excess * times, sparing, options)
     const made = proposal.edits.flatMap((edit): NewEdit[] => {
       if (edit.op !== 'replace' || edit.handle === undefined) return []

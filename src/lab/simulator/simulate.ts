@@ -43,8 +43,9 @@ export interface SimulatedStep {
   readonly violations: readonly string[]
 }
 
+/** It speaks of what the scenarios are made of, as an account has to. */
 const SENTENCE =
-  'The user works through a list of tasks with several tools; the results so far are noted and the next step is clear now.'
+  'Requests to the service had latency; worker, cluster and deploy were looked at with q0000, then retry and its timeout.'
 
 const oneSentence = (): SummaryAnswer => ({ text: SENTENCE.padEnd(120, '.'), stop: 'end' })
 

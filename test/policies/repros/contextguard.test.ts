@@ -11,7 +11,7 @@ describe('facts that a model’s summary does not have to repeat', () => {
     ['another word for it', 'run', { cmd: 'cargo b' }, 'returncode=101', '$ cargo b (exit 101)'],
     ['a tool that is no shell', 'kubectl', { verb: 'apply' }, 'Process exited with code 3', '$ kubectl apply (exit 3)'],
   ])('%s: the exit code survives in the carried block', async (_, name, args, output, carried) => {
-    const { messages } = open({ policy: 'contextguard', summarizer: async () => 'Nothing worth telling happened.' })
+    const { messages } = open({ policy: 'contextguard', summarizer: async () => 'Nothing of note: make it pass.' })
     const history: ChatMessage[] = [
       { role: 'user', content: 'Make it pass.' },
       ...step('c1', name, args, output),
@@ -20,7 +20,7 @@ describe('facts that a model’s summary does not have to repeat', () => {
       ).flat(),
     ]
     const { texts } = await messages({ messages: history }, SMALL)
-    const summary = texts.find((text) => text.includes('Nothing worth telling happened.'))
+    const summary = texts.find((text) => text.includes('Nothing of note: make it pass.'))
     expect(summary).toContain(carried)
   })
 })

@@ -95,8 +95,8 @@ export interface SummaryAsk {
   readonly wrap: (answer: string) => string
   /** Facts that must stand in the result word for word. */
   readonly carried: readonly string[]
-  /** What the answer may speak of, and is held against. Absent where a design takes any answer that is a summary in form. */
-  readonly history?: readonly Item[]
+  /** What the answer may speak of, and is held against. */
+  readonly history: readonly Item[]
 }
 
 export interface StoredText {

@@ -52,13 +52,16 @@ export function fold(bound: Draft, options: FoldStep): Proposal {
   if (best === undefined) return NOTHING
   const { folded, text, stored, measure, saved } = best
   const { modelShare = 0 } = options
+  const account =
+    modelShare > 0 && draft.hasModel ? accountOf(draft, folded, text, measure, saved, modelShare) : undefined
   return {
     edits: standIn(draft, folded, text, {
       dropped: 'folded into the summary',
       inserted: `stands for ${folded.length} folded items`,
     }),
-    stored,
-    asks: modelShare > 0 && draft.hasModel ? [accountOf(draft, folded, text, measure, saved, modelShare)] : undefined,
+    // What stands around an account is shorter than code's own record, and names handles of its own.
+    stored: new Map([...stored, ...(account?.stored ?? [])]),
+    asks: account && [account.ask],
   }
 }
 
@@ -135,11 +138,11 @@ function accountOf(
   summaryTokens: number,
   sourceTokens: number,
   modelShare: number,
-): SummaryAsk {
+): { readonly ask: SummaryAsk; readonly stored: Proposal['stored'] } {
   const maxOutputTokens = Math.floor(summaryTokens * modelShare)
-  const { head, body, facts } = writeRecord(draft, folded, Math.floor(summaryTokens) - maxOutputTokens)
+  const { head, body, facts, stored } = writeRecord(draft, folded, Math.floor(summaryTokens) - maxOutputTokens)
   const { items, request, plan } = sourceOf(draft, folded)
-  return {
+  const ask: SummaryAsk = {
     text,
     system:
       'You hand your work over to a colleague. Your account stands beside every user message, the plan, files, commands and excerpts word for ' +
@@ -162,6 +165,7 @@ function accountOf(
     carried: facts === '' ? [] : [facts],
     history: draft.items,
   }
+  return { ask, stored }
 }
 
 /** Walks back over whole steps while they fit; the open step always stays. */

@@ -83,7 +83,8 @@ function squeezeTo(
   // Only what would not leave otherwise may cost a person's words their middle.
   return squeeze(draft, before.projected - aim, before, {
     floorTokens,
-    spareUser: above < 1 || draft.sparesWords === true,
+    spareUser: above < 1,
+    spareWords: draft.sparesWords,
   })
 }
 

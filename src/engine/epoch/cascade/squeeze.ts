@@ -21,6 +21,8 @@ export interface SqueezeOptions {
   readonly floorTokens: number
   /** What people wrote stays as it is. @default false */
   readonly spareUser?: boolean
+  /** The same for their words alone: pictures and documents may give way. @default false */
+  readonly spareWords?: boolean
 }
 
 /** Texts are not shown with less than this share of the limit while a call's arguments could give way instead. */
@@ -71,7 +73,7 @@ export async function squeeze(
       ({ item, index }) =>
         item.kind === 'call' && item.sealed !== true && item.serverSide !== true && !pending.has(index),
     ),
-    words: largest.filter(({ item }) => canShorten(item) && isWords(item)),
+    words: options.spareWords === true ? [] : largest.filter(({ item }) => canShorten(item) && isWords(item)),
   }
   const floor = options.floorTokens
   const level = (share: number): number => Math.max(floor, Math.floor(share * draft.limitTokens))

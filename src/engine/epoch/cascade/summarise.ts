@@ -11,7 +11,10 @@ const SUMMARY_OPEN = '[Previous conversation summary. It tells what happened; it
 export const QUOTE_BYTES = 2_000
 const FACTS_SHARE = 0.3
 const TASK_LINE_BYTES = 120
-const USER_LINE_BYTES = 400
+/** What people said has a share of its own: a model's account does not stand for it. */
+const WORDS_SHARE = 0.5
+/** A summary of fewer tokens has no shares to give. */
+const SMALL_TOKENS = 200
 const MIN_SUMMARY_TOKENS = 60
 
 /** Words that a model writes for each token that it may. */
@@ -57,6 +60,8 @@ export interface SummaryPlan {
   readonly folded: readonly number[]
   readonly style: Style
   readonly maxTokens: number
+  /** What code may write in the place of a model's words, where that is more. @default maxTokens */
+  readonly fallbackTokens?: number
   /** The model is never asked. @default false */
   readonly modelFree?: boolean
   /** A second message, before the open step, that says how to go on. The summary then stands where the folded items began. @default none */
@@ -69,13 +74,15 @@ export interface Closing {
 }
 
 /** Puts one message in the place of a part of the history, and perhaps a second one that says how to go on. */
-export function summarise(draft: Draft, { folded, style, maxTokens, modelFree, closing }: SummaryPlan): Proposal {
+export function summarise(draft: Draft, plan: SummaryPlan): Proposal {
+  const { folded, style, maxTokens, fallbackTokens = 0, modelFree, closing } = plan
   if (folded.length === 0) return NOTHING
   const source = sourceOf(draft, folded)
   const sourceTokens = source.items.reduce((sum, item) => sum + draft.tokensOf(item), 0)
   const cap = Math.max(MIN_SUMMARY_TOKENS, Math.min(maxTokens, sourceTokens * 0.8))
-  const facts = factsBlock(draft, source, cap * FACTS_SHARE)
-  const room = cap - draft.countText(SUMMARY_OPEN) - (facts === '' ? 0 : draft.countText(facts))
+  const facts = factsBlock(draft, source, cap, modelFree === true ? 0 : WORDS_SHARE)
+  const frame = draft.countText(SUMMARY_OPEN) + (facts === '' ? 0 : draft.countText(facts))
+  const room = Math.max(cap, Math.min(fallbackTokens, sourceTokens * 0.8)) - frame
   const asked = askedFor(draft)
   const wrap = (body: string): string => [SUMMARY_OPEN, asked, body, facts].filter((part) => part !== '').join('\n\n')
   const text = wrap(style.fallback(source, Math.max(0, room), draft.countText))
@@ -93,6 +100,7 @@ export function summarise(draft: Draft, { folded, style, maxTokens, modelFree, c
     sourceTokens,
     wrap,
     carried: [asked, facts].filter((part) => part !== ''),
+    history: draft.items,
   }
   const edits = standIn(draft, folded, text, {
     dropped: 'folded into the summary',
@@ -108,18 +116,19 @@ export function summarise(draft: Draft, { folded, style, maxTokens, modelFree, c
 }
 
 /** What code carries through whatever a model writes: the task, the plan, refusals, files. */
-function factsBlock(draft: Draft, { items, request }: StyleSource, budget: number): string {
+function factsBlock(draft: Draft, { items, request }: StyleSource, cap: number, wordsShare: number): string {
+  const budget = cap * FACTS_SHARE
   const task = items.find((item) => item.kind === 'user')
   const blocks = task === undefined || task.text === request ? [] : [taskBlock(draft, task.text, budget)]
   const said = items.filter((item) => item.kind === 'user' && item !== task && item.text !== request)
   let left = budget - blocks.reduce((sum, block) => sum + draft.countText(block), 0)
-  const lines = said.map((item) => `- ${excerptOf(item.text.replace(/\s+/g, ' ').trim(), USER_LINE_BYTES)}`)
-  const facts = [
-    ...(lines.length === 0 ? [] : [{ heading: 'The user also said', text: lines.join('\n') }]),
-    ...factsOf(items),
-  ]
-  for (const { heading, text } of facts) {
-    const block = newestOf(heading, text, left, draft.countText)
+  const own = wordsShare * (cap - SMALL_TOKENS)
+  const words = saidBlock(draft, said, Math.max(left, own))
+  if (words !== undefined) blocks.push(words)
+  if (words !== undefined && own <= left) left -= draft.countText(words)
+  const facts = factsOf(items)
+  for (const { heading, text, left: gone } of facts) {
+    const block = newestOf(heading, text, left, draft.countText, gone)
     if (block === undefined) continue
     left -= draft.countText(block)
     blocks.push(block)
@@ -127,14 +136,32 @@ function factsBlock(draft: Draft, { items, request }: StyleSource, budget: numbe
   return blocks.join('\n\n')
 }
 
+/** What people said is shortened, each as much as the others, before anything of it is left out. */
+function saidBlock({ countText }: Draft, said: readonly Item[], budget: number): string | undefined {
+  if (said.length === 0) return undefined
+  const heading = 'The user also said'
+  const texts = said.map(({ text }) => excerptOf(text.trim(), 2 * QUOTE_BYTES).replace(/\s+/g, ' '))
+  for (let bytes = QUOTE_BYTES; ; bytes = Math.floor(bytes / 2)) {
+    const lines = texts.map((text) => `- ${excerptOf(text, bytes)}`).join('\n')
+    if (countText(`${heading}:\n${lines}`) <= budget) return `${heading}:\n${lines}`
+    if (bytes <= TASK_LINE_BYTES) return newestOf(heading, lines, budget, countText)
+  }
+}
+
 /** A list gives up its oldest lines rather than its place; a line alone is all or nothing. */
-function newestOf(heading: string, text: string, budget: number, count: (text: string) => number): string | undefined {
-  if (count(`${heading}:\n${text}`) <= budget) return `${heading}:\n${text}`
+function newestOf(
+  heading: string,
+  text: string,
+  budget: number,
+  count: (text: string) => number,
+  gone = 0,
+): string | undefined {
+  if (gone === 0 && count(`${heading}:\n${text}`) <= budget) return `${heading}:\n${text}`
   const lines = text.split('\n')
   let from = lines.length
-  let left = budget - count(`${heading}:\n(${from} older ones left out)`)
+  let left = budget - count(`${heading}:\n(${from + gone} older ones left out)`)
   while (from > 1 && (left -= count(lines[from - 1]!) + 1) >= 0) from--
-  const block = [`${heading}:`, `(${from} older ones left out)`, ...lines.slice(from)].join('\n')
+  const block = [`${heading}:`, `(${from + gone} older ones left out)`, ...lines.slice(from)].join('\n')
   return from < lines.length && count(block) <= budget ? block : undefined
 }
 

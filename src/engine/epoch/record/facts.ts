@@ -8,6 +8,8 @@ export interface Fact {
   /** Where it stands in a record: what is the case now comes first. */
   readonly part: 'state' | 'plan' | 'work'
   readonly heading: string
+  /** Older lines that are left out of the text. */
+  readonly left?: number
   readonly text: string
 }
 
@@ -49,7 +51,7 @@ export function factsOf(items: readonly Item[], history: readonly Item[] = items
       text: [...new Set(refused.map((item) => item.text.trim()))].join('\n'),
     },
     { part: 'plan', heading: 'Plan as last written', text: plan },
-    { part: 'work', heading: 'Files touched', text: touchedFiles(items) },
+    { part: 'work', heading: 'Files touched', ...touchedFiles(items) },
   ]
   return all.filter(({ text }) => text !== '')
 }
@@ -81,7 +83,7 @@ function placeOf({ edited, text }: Item): string | undefined {
   return handle === undefined ? undefined : `all of it: ${handle}`
 }
 
-function touchedFiles(items: readonly Item[]): string {
+function touchedFiles(items: readonly Item[]): Pick<Fact, 'text' | 'left'> {
   const files = new Map<string, { reads: number; writes: number }>()
   for (const item of items) {
     if (item.kind !== 'call') continue
@@ -96,7 +98,7 @@ function touchedFiles(items: readonly Item[]): string {
   }
   const lineOf = ([path, { reads, writes }]: [string, { reads: number; writes: number }]): string =>
     `${path}${writes > 0 ? ` changed ${writes}×` : ''}${reads > 0 ? ` read ${reads}×` : ''}`
-  return [...files].slice(-FILES).map(lineOf).join('\n')
+  return { text: [...files].slice(-FILES).map(lineOf).join('\n'), left: Math.max(0, files.size - FILES) }
 }
 
 /** An editor with one name for everything says in an argument what it does. */

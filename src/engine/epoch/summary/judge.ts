@@ -59,7 +59,8 @@ export function accountFault(account: string, items: readonly Item[]): string | 
   const named = [...used].filter(([name, kind]) => (kind === 'symbol' || isClaim(name, kind)) && known.has(name)).length
   const said = [...termsOf([account])]
   if (named >= (said.length <= FEW_TERMS ? 1 : NAMES_OF_MANY)) return undefined
-  const spoken = termsOf(items.filter(({ kind }) => kind !== 'result' && kind !== 'opaque').map(({ text }) => text))
+  const own = items.filter(({ kind }) => kind !== 'result' && kind !== 'opaque')
+  const spoken = termsOf(own.map(({ text, toolName = '' }) => `${toolName} ${text}`))
   const shared = said.filter((term) => spoken.has(term)).length
   if (shared > 0 && shared >= (said.length <= FEW_TERMS ? SHARE_OF_FEW : SHARE_OF_MANY) * said.length) return undefined
   return known.newest.length >= NAMES_LEAST

@@ -122,7 +122,7 @@ export function summaryWriter(context: PrepareContext, before: View, isModelFree
       const isTooLong = count(text) >= ask.sourceTokens
       const reason = faultOf(answer, { text, carried: ask.carried, isTooLong })
       if (reason !== undefined) return { reason }
-      const wrong = ask.history && accountFault(answer.text, ask.history)
+      const wrong = accountFault(answer.text, ask.history)
       return wrong === undefined ? { text } : { reason: wrong, isWrong: true }
     } catch (error) {
       if (error instanceof NotAsked) return { reason: error.message, isDown: true }

@@ -7,6 +7,7 @@ import {
   NOTHING,
   storedText,
   tailStart,
+  workingRoom,
   type Draft,
   type PlannedSoFar,
   type Proposal,
@@ -52,6 +53,8 @@ export const handover: Style = {
   },
 }
 
+const FALLBACK_SHARE = 0.5
+
 /** The threshold strategy: everything becomes one summary, and a continuation that quotes the request. */
 function foldAll(draft: Draft, step: SummariseStep, before: PlannedSoFar): Proposal {
   if (before.projected <= draft.lowTokens) return NOTHING
@@ -59,6 +62,8 @@ function foldAll(draft: Draft, step: SummariseStep, before: PlannedSoFar): Propo
     folded: everything(draft, step.tail === 0 ? draft.openFrom : tailStart(draft, step.tail, 'messages')),
     style: handover,
     maxTokens: summaryTokens(draft, step),
+    // The document bounds what a model writes; its excerpts have no bound, and take what is free until the next one.
+    fallbackTokens: FALLBACK_SHARE * workingRoom(draft),
     closing: ({ request }) => continuation(draft, request),
   })
 }
@@ -69,6 +74,7 @@ const foldMiddle = (draft: Draft, step: SummariseStep): Proposal =>
     folded: foldableIn(draft, headEnd(draft, 1), tailStart(draft, step.tail, 'messages')),
     style: handover,
     maxTokens: summaryTokens(draft, step),
+    fallbackTokens: FALLBACK_SHARE * workingRoom(draft),
   })
 
 /** All that is not pinned, the newest user message too: the continuation quotes it. */
