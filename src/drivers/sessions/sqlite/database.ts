@@ -87,7 +87,7 @@ function load(): Library {
   }
   try {
     // libsql takes a lone object for named parameters and aborts the process on a lone Buffer; one array is always positional.
-    return { Database: require('libsql') as NativeConstructor, bind: (values) => [values] }
+    return { Database: libsql(), bind: (values) => [values] }
   } catch (cause) {
     throw new PlimsollError(
       'bad-config',
@@ -97,6 +97,15 @@ function load(): Library {
         cause,
       },
     )
+  }
+}
+
+/** Our package brings the library for common systems, without those for others; a `libsql` of the user's own comes first. */
+function libsql(): NativeConstructor {
+  try {
+    return require('libsql') as NativeConstructor
+  } catch {
+    return require('#libsql') as NativeConstructor
   }
 }
 
