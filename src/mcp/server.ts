@@ -18,7 +18,7 @@ import { contextTools } from './context-tools.ts'
 import { recordOf } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../plimsoll.ts'
-import { importOptional } from '../util/optional-package.ts'
+import { importOptional } from '../drivers/optional-package.ts'
 
 const INSTRUCTIONS =
   'Reads what was removed from a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +

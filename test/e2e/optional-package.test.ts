@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { importOptional, optionalPackage } from '../../src/util/optional-package.ts'
+import { importOptional, optionalPackage } from '../../src/drivers/optional-package.ts'
 
 describe('an optional package that is not installed', () => {
   it('says what is missing and how to get it, with npx too', async () => {

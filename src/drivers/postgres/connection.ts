@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import { PlimsollError, isPlimsollError } from '../../core/errors.ts'
-import { importOptional } from '../../util/optional-package.ts'
+import { importOptional } from '../optional-package.ts'
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`. */

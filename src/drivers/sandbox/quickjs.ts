@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import type { Sandbox, SandboxRequest, SandboxResult } from '../../ports/sandbox.ts'
-import { optionalPackage } from '../../util/optional-package.ts'
+import { optionalPackage } from '../optional-package.ts'
 import { guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
 import type { QuickjsWorkerData } from './quickjs-worker.ts'
 

@@ -1,5 +1,5 @@
 import type { SqlEngine, SqlRequest, SqlResult } from '../../ports/sql-engine.ts'
-import { optionalPackage } from '../../util/optional-package.ts'
+import { optionalPackage } from '../optional-package.ts'
 import { guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
 import type { SqljsWorkerData } from './sqljs-worker.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import { createHash } from 'node:crypto'
 import type { Span } from '../../crypto/byte-seal.ts'
-import { importOptional } from '../../../util/optional-package.ts'
+import { importOptional } from '../../optional-package.ts'
 
 export interface S3Credentials {
   readonly accessKeyId: string

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { PlimsollError } from '../core/errors.ts'
+import { packageRequire } from '../util/package-root.ts'
 
 const notInstalled = (specifier: string, neededFor: string, cause: unknown): PlimsollError => {
   const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
@@ -11,11 +11,7 @@ const notInstalled = (specifier: string, neededFor: string, cause: unknown): Pli
 }
 
 /** The path of an optional package's file; `unsupported` and how to install it when the package is not there. */
-export function optionalPackage(
-  specifier: string,
-  neededFor: string,
-  resolve = createRequire(import.meta.url).resolve,
-): string {
+export function optionalPackage(specifier: string, neededFor: string, resolve = packageRequire().resolve): string {
   try {
     return resolve(specifier)
   } catch (cause) {
@@ -24,7 +20,7 @@ export function optionalPackage(
 }
 
 /** Whether an optional package is there; nothing of it is loaded. */
-export function isInstalled(specifier: string, resolve = createRequire(import.meta.url).resolve): boolean {
+export function isInstalled(specifier: string, resolve = packageRequire().resolve): boolean {
   try {
     resolve(specifier)
     return true
