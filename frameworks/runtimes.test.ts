@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import commonjs from '@rollup/plugin-commonjs'
 import json from '@rollup/plugin-json'
 import { nodeResolve } from '@rollup/plugin-node-resolve'
-import { rollup } from 'rollup'
+import { rollup, type Plugin } from 'rollup'
 import { afterAll, expect, it } from 'vitest'
 import webpack from 'webpack'
 import { applicationFolder } from '../test/support/application.ts'
@@ -49,11 +49,14 @@ it('webpack bundles it without a warning', async () => {
   expect(runs(process.execPath, join(app, 'webpack.cjs'))).toBe('Hello\n')
 })
 
+/** Their types say a module where Node gives the function. */
+const cjsPlugins = [commonjs, json].map((plugin) => (plugin as unknown as () => Plugin)())
+
 it('Rollup bundles it', async () => {
   const bundle = await rollup({
     input: entry,
     preserveSymlinks: true,
-    plugins: [nodeResolve({ preferBuiltins: true, exportConditions: ['node'] }), commonjs(), json()],
+    plugins: [nodeResolve({ preferBuiltins: true, exportConditions: ['node'] }), ...cjsPlugins],
     onwarn: () => undefined,
   })
   await bundle.write({ file: join(app, 'rollup.mjs'), inlineDynamicImports: true })
