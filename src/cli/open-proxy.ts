@@ -22,9 +22,11 @@ export interface OpenProxy {
   readonly proxy: Proxy
   readonly plimsoll: Plimsoll
   readonly hub: EventHub
-  /** The page, with a key that opens it whatever the number of tenants. */
+  /** The page's URL, with a key that opens it for all tenants. */
   readonly pageUrl: string
-  /** Takes what may change while requests are under way; gives back the names of what needs a restart. */
+  /**
+   * Applies the settings that can change while requests are running. Returns the names of those that need a restart.
+   */
   readonly reload: (settings: ProxySettings) => readonly string[]
   readonly close: () => Promise<void>
 }
@@ -35,12 +37,12 @@ export type ProxySettings = ProxyConfig &
 const isLive = ([, { where }]: [string, (typeof SETTINGS)[keyof typeof SETTINGS]]): boolean =>
   'live' in where && where.live
 
-/** Bound to a socket, a file or a process that is there already. */
+/** Settings that need a restart: they belong to a socket, a file or a process that is already open. */
 const FIXED = Object.entries(SETTINGS)
   .filter((entry) => !isLive(entry))
   .map(([name]) => name as keyof ProxySettings)
 
-/** What the page says about this proxy that only the command line knows. */
+/** What the page shows about this proxy that only the command line knows. */
 export interface PageTexts {
   /** Variables that point an agent at this address. */
   readonly connect?: (url: string) => DashboardInfo['connect']
@@ -48,10 +50,10 @@ export interface PageTexts {
   readonly settings?: () => readonly PolicyRow[]
 }
 
-/** A part of this process that does not work, while requests go on. */
+/** A part of this process that does not work while requests go on. */
 export type Trouble = Extract<PlimsollEvent, { readonly type: 'degraded' }>
 
-/** A proxy with everything around it: store, events, metrics, control routes. */
+/** Opens a proxy with its store, events, metrics and control routes. */
 export async function openProxy(
   settings: ProxySettings,
   onRequest: (line: ProxyLine) => void,
@@ -67,7 +69,7 @@ export async function openProxy(
   }
   const storeUrl = settings.store ?? defaultStore()
   const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
-  // Opened in earnest with the store's own secret; what is wrong with the address is said before anybody is served.
+  // A trial run with a random secret: a wrong address is reported before requests are served.
   await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
   const sessions = openStore(storeUrl)
   const catalogue = knownModels()
@@ -82,7 +84,8 @@ export async function openProxy(
       others.publish(event)
     },
   })
-  // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
+  // Events of other proxies on the same store are shown on the page. They are not in our metrics, because each proxy
+  // is scraped.
   const others = liveEvents(
     sessions,
     (event) => {
@@ -123,7 +126,7 @@ export async function openProxy(
     plimsoll,
     hub,
     reload(next) {
-      // First what can fail: a file that names a wrong host changes nothing.
+      // Whatever can fail comes first: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
       checkLiveOptions(live)
       served.proxy.reload(next)
@@ -132,7 +135,7 @@ export async function openProxy(
     },
     async close() {
       const failures: unknown[] = []
-      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
+      // In this order, and all of them: when one part fails to close, the others still write their data.
       for (const part of [served.proxy, others, plimsoll])
         await part.close().catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
@@ -140,7 +143,7 @@ export async function openProxy(
   }
 }
 
-/** An engine behind a socket, with the page, metrics, events and control routes beside the requests of agents. */
+/** Serves an engine on a socket: agents' requests, the page, metrics, events and control routes. */
 export async function serveWithPage(
   { hub, metrics = createMetrics() }: { readonly hub: EventHub; readonly metrics?: Metrics },
   page: DashboardOptions,
@@ -168,7 +171,7 @@ export async function serveWithPage(
 
 const TELL_EVERY_MS = 60_000
 
-/** A server that is away is tried again and again; once a minute is enough to know. */
+/** Limits a repeated error to one message a minute: an unreachable server is retried all the time. */
 function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
   let quietUntil = 0
   return (error) => {
@@ -181,7 +184,7 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
 const ENGINE = { ...LIBRARY, ...GATEWAY }
 const LIVE = Object.fromEntries(Object.entries(SETTINGS).filter(isLive))
 
-/** What the settings say about the engine and the gateway. */
+/** The engine's and the gateway's options in the settings. */
 const engineOptions = (settings: ProxySettings): PlimsollOptions => ({
   ...those(ENGINE, settings),
   budgets: settings.budgets && budgetsOf(settings.budgets),

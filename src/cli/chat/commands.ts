@@ -10,15 +10,15 @@ interface SlashContext {
   readonly chat: Chat
   readonly console: Console
   readonly spinner: Spinner
-  /** A provider for a model by its name, from the environment. */
+  /** Opens a provider for a model name, with keys from the environment. */
   providerFor(model: string): Provider
   leave(): void
 }
 
-/** Something that a person types after a slash. */
+/** A slash command. */
 interface Slash {
   readonly name: string
-  /** What may follow it. */
+  /** Its argument, as the help shows it. */
   readonly takes?: string
   readonly about: string
   run(rest: string, context: SlashContext): Promise<void> | void
@@ -187,7 +187,8 @@ const budget: Slash = {
     const { spent, budgets } = await slash.chat.state().session.status()
     const own = budgets.find(({ budget: name }) => name === SESSION_BUDGET)
     if (own === undefined) return say(slash, `No budget; ${dollars(spent.costUsd)} spent.`)
-    // An account begins with the first call that it weighs; what the session cost before is in the ledger.
+    // A budget's account only counts calls made under that budget; the ledger also has the earlier cost of the
+    // session.
     const spentUsd = Math.max(own.spent, spent.costUsd)
     const left = Math.max(0, own.hard - spentUsd - own.held)
     const held = own.held > 0 ? `, ${dollars(own.held)} held for a call that was never settled` : ''

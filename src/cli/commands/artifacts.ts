@@ -11,7 +11,7 @@ import { withExamples } from '../kit/examples.ts'
 import { findArtifact, tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
 import { oneOrMore, wholeNumber } from '../option-values.ts'
 
-/** A handle that works in the examples is made by the test that runs them. */
+/** A sample handle. The test that runs the examples replaces it with a real one. */
 const EXAMPLE = 'art_0123456789abcdefghjkmnpqrs'
 
 export function artifactsCommand(): Command {
@@ -186,7 +186,7 @@ const rm = (): Command =>
     }),
   )
 
-/** A person reads this, not a model: answers may be long and need no proof of where they come from. */
+/** A person reads the output, so it may be longer than a model's and does not name its source. */
 const ANSWER_BYTES = 1_000_000
 const NO_PROVENANCE: ReaderProvenance = {
   seal: (_, body) => body,

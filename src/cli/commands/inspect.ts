@@ -25,7 +25,7 @@ interface InspectFlags extends LoadOptions {
 }
 
 const HTML_FILE = 'plimsoll-inspect.html'
-/** Beyond these only the overview is printed. */
+/** With more sessions than this, only the overview is printed. */
 const MOST_DETAILED = 3
 
 export function inspectCommand(): Command {
@@ -85,7 +85,7 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
     const look = { ...out, rows: Infinity, details: flags.details }
     const details = flags.details ?? inspections.length <= MOST_DETAILED
     process.stdout.write(renderReport(inspectReport(inspections, details), look))
-    // Found by itself: the newest session is the one that its reader remembers.
+    // Without paths, the newest session is shown: it is most likely the one that the user means.
     if (paths.length === 0 && !details && flags.details === undefined)
       process.stdout.write(`\n${renderReport(inspectReport(inspections.slice(0, 1)), look)}`)
   }

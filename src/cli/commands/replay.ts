@@ -29,7 +29,7 @@ interface ReplayFlags extends LoadOptions {
   readonly json?: boolean
 }
 
-/** When neither the flag nor the recording says it. */
+/** Used when neither the flag nor the recording names a window. */
 const DEFAULT_WINDOW = 200_000
 
 const HTML_FILE = 'plimsoll-replay.html'
@@ -72,7 +72,7 @@ export function replayCommand(): Command {
 
 async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
   const policies = [...new Set([flags.policy, ...(flags.compare ?? [])])]
-  // A wrong name should be told before minutes of work, not after.
+  // Checked first, so that a wrong name is reported before minutes of work.
   policies.forEach((name) => policyNamed(name))
   const files = await findFiles(paths)
   const progress = progressOn(process.stderr, screenOf(process.stderr))
@@ -126,7 +126,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     process.exitCode = EXIT.broken
 }
 
-/** Beyond these only the comparison is printed: forty charts are too many to read. */
+/** With more sessions than this, only the comparison is printed. */
 const MOST_REPORTS = 4
 
 const windowsFor = ({ model }: Recording, flags: ReplayFlags): readonly number[] =>

@@ -51,7 +51,9 @@ async function runUnder([file, ...args]: string[], flags: RunFlags): Promise<voi
   }
 }
 
-/** Model lists and health checks come through from commands that talk to their provider elsewhere. */
+/**
+ * Model lists and health checks are not counted: they do not show that the agent's model calls go through the proxy.
+ */
 const isModelCall = (method: string, path: string): boolean => method === 'POST' && !path.endsWith('/count_tokens')
 
 function list(asJson: boolean | undefined): void {
@@ -75,7 +77,7 @@ function nothingCame(file: string, agent: KnownAgent | undefined): string {
   return `${file} has ended and no model call came through the proxy. ${why}`
 }
 
-/** Undefined when it could not be started. */
+/** Undefined when the command could not be started. */
 function exitOf(file: string, args: readonly string[], env: Record<string, string>): Promise<number | undefined> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env } })

@@ -153,7 +153,7 @@ function describe(report: SessionReport): string {
   ].join('\n')
 }
 
-/** Of what a compaction took out. */
+/** How much of what a compaction removed the view still contains. */
 const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): string =>
   [
     `${share100(demands)} of what people wrote`,
@@ -163,16 +163,16 @@ const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): stri
     `${share100(errors)} of the open errors`,
   ].join(', ')
 
-/** The record that stands in view now; those before it are part of the JSON. */
+/** The record of the newest compaction in effect. `--json` has the earlier ones too. */
 function newestRecord(epochs: SessionReport['epochs']): readonly string[] {
   const newest = epochs.findLast(({ undone, record }) => !undone && record.length > 0)
   if (newest === undefined) return []
-  // Whatever a transcript holds, it must not steer the terminal.
+  // Text of a transcript must not contain terminal escape sequences.
   const lines = newest.record.flatMap((text) => text.split('\n').map(plainText))
   return ['', `Record of ${newest.id}, as the model sees it`, ...lines]
 }
 
-/** A session as the engine knows it, on stores that are already open. */
+/** Opens a session in the engine over stores that are already open. */
 async function withSession<T>(
   stores: Stores,
   session: string,
@@ -292,7 +292,7 @@ const pin = (): Command =>
     }),
   )
 
-/** From the log: another process has made the requests. */
+/** Read from the log, because another process made the requests. */
 async function pinnable(stores: Stores, tenant: string, session: string): Promise<readonly SeenItem[]> {
   const items = new Map<string, SeenItem>()
   for await (const { record } of stores.sessions.read(tenant, session)) {

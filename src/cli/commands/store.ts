@@ -66,7 +66,7 @@ const stats = (): Command =>
   ).action((flags: StoreFlags) =>
     withStores(flags, async (stores) => {
       const { url, sessions, artifacts, artifactsUrl } = stores
-      // The store's own accounts are no tenant of anybody's.
+      // The tenant of the store's own accounts is not counted.
       const found = { ...(await storeStats(sessions)), tenants: (await tenantsOf(stores)).length }
       let count = 0
       let bytes = 0
@@ -120,7 +120,7 @@ const exporting = (): Command =>
     }),
   )
 
-/** Writes to a file that nobody else can read: an export holds whole conversations. */
+/** Writes to a file that other users cannot read: an export contains whole conversations. */
 export async function writeLines(lines: AsyncIterable<string>, out: string | undefined): Promise<void> {
   const stream = out === undefined ? process.stdout : createWriteStream(out, { mode: 0o600 })
   for await (const line of lines) if (!stream.write(`${line}\n`)) await once(stream, 'drain')
@@ -144,7 +144,7 @@ async function runImport(file: string, flags: StoreFlags): Promise<void> {
   const sessions = openStore(url)
   try {
     const read = () => createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })
-    // The export's own secret must be in place before the artifacts are opened with it: handles are keyed by it.
+    // The export's secret must be stored before the artifacts are opened, because their handles are keyed with it.
     const logs = await importStore(sessions, read())
     const artifacts = openArtifacts(flags.artifacts ?? artifactsBeside(url), {
       secret: await findSecret(undefined, sessions),

@@ -11,11 +11,11 @@ const NOT_OURS = new Set(['node_modules', '.git'])
 
 export interface GivenFile {
   readonly path: string
-  /** Named on the command line; others were found in a folder, where files that hold no transcript are normal. */
+  /** The user named the file. Other files were found in a folder, which may contain files that are no transcripts. */
   readonly named: boolean
 }
 
-/** Files as they were given, and session files below folders. Paths that are not there reject. */
+/** The given files, and session files in the given folders. Rejects for paths that do not exist. */
 export async function findFiles(paths: readonly string[]): Promise<readonly GivenFile[]> {
   const found: GivenFile[] = []
   for (const path of paths) {
@@ -39,13 +39,13 @@ async function walk(folder: string, found: GivenFile[]): Promise<void> {
 
 export interface LoadedFiles {
   readonly recordings: readonly Recording[]
-  /** One sentence per file that gave nothing. */
+  /** One sentence for each file that could not be read. */
   readonly failures: readonly string[]
-  /** Files of a folder that hold something else. */
+  /** Number of files in folders that are no transcripts. */
   readonly others: number
 }
 
-/** Loads what can be loaded: one bad file does not take the others with it. */
+/** Loads every file that can be read; the others are listed as failures. */
 export async function loadFiles(
   files: readonly GivenFile[],
   options: LoadOptions,
@@ -70,13 +70,13 @@ export async function loadFiles(
   return { recordings, failures, others }
 }
 
-/** The only recording of a file is told by the file alone. */
+/** The only recording of a file needs no name beside the file's. */
 function namedApart(recordings: readonly Recording[]): readonly Recording[] {
   if (recordings.length !== 1) return recordings
   return recordings.map(({ name: _name, ...recording }) => recording)
 }
 
-/** How a recording becomes requests again. */
+/** Options for turning a recording into requests. */
 export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOptions, 'resend'>>): Command {
   return command
     .addOption(
@@ -105,7 +105,7 @@ export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOpt
     )
 }
 
-/** `--html session.jsonl` would write over the session that it should read. */
+/** Refuses `--html session.jsonl`, which would overwrite the session to be read. */
 export function htmlFile(text: string): string {
   if (/\.html?$/i.test(text)) return text
   throw new InvalidArgumentError('The name of the page should end in .html.')
