@@ -4,10 +4,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { startProxy } from '../gateway/proxy.ts'
 import { call, say, type Script, startReferee } from '../testing/referee/index.ts'
 
-/**
- * The story of the demo: one incident, one engineer, sixty steps. All text is computed from the step's number, so
- * every run shows the same bytes.
- */
+/** The story of the demo: one incident, one engineer, sixty steps. All text is computed from the step's number, so every run shows the same bytes. */
 const SYSTEM =
   'You are the on-call engineer of a web shop. Work with the tools, one step at a time, and report the cause when you know it.'
 

@@ -24,9 +24,7 @@ export interface OpenProxy {
   readonly hub: EventHub
   /** The page's URL, with a key that opens it for all tenants. */
   readonly pageUrl: string
-  /**
-   * Applies the settings that can change while requests are running. Returns the names of those that need a restart.
-   */
+  /** Applies the settings that can change while requests are running. Returns the names of those that need a restart. */
   readonly reload: (settings: ProxySettings) => readonly string[]
   readonly close: () => Promise<void>
 }
@@ -84,8 +82,7 @@ export async function openProxy(
       others.publish(event)
     },
   })
-  // Events of other proxies on the same store are shown on the page. They are not in our metrics, because each proxy
-  // is scraped.
+  // Events of other proxies on the same store are shown on the page. They are not in our metrics, because each proxy is scraped.
   const others = liveEvents(
     sessions,
     (event) => {

@@ -1,7 +1,4 @@
-/*
- * `createChat` is long because all functions that it returns share one provider, policy and journal, which `change`
- * replaces.
- */
+/* `createChat` is long because all functions that it returns share one provider, policy and journal, which `change` replaces. */
 
 import { isRecord, type Fields } from '../../core/values.ts'
 import type { ItemSeen } from '../../core/records.ts'
@@ -264,10 +261,7 @@ function inputOf(text: string): Fields {
 
 const HARD_SPACE = '\u00A0'
 
-/**
- * The line after each turn: load and limit, percent, this turn, average, threshold, turns left, cost. Breaks between
- * figures.
- */
+/** The line after each turn: load and limit, percent, this turn, average, threshold, turns left, cost. Breaks between figures. */
 export async function metricsLine(chat: Chat, screen: Pick<Screen, 'isTerminal' | 'width'>): Promise<string> {
   const { session, budgetUsd } = chat.state()
   const { used, limit, percent, threshold, turnsRemaining, lastTurn, spent } = await session.status()

@@ -187,8 +187,7 @@ const budget: Slash = {
     const { spent, budgets } = await slash.chat.state().session.status()
     const own = budgets.find(({ budget: name }) => name === SESSION_BUDGET)
     if (own === undefined) return say(slash, `No budget; ${dollars(spent.costUsd)} spent.`)
-    // A budget's account only counts calls made under that budget; the ledger also has the earlier cost of the
-    // session.
+    // A budget's account only counts calls made under that budget; the ledger also has the earlier cost of the session.
     const spentUsd = Math.max(own.spent, spent.costUsd)
     const left = Math.max(0, own.hard - spentUsd - own.held)
     const held = own.held > 0 ? `, ${dollars(own.held)} held for a call that was never settled` : ''

@@ -1,7 +1,4 @@
-/*
- * `openConsole` is long because one line reader serves prompts, questions, pastes and Ctrl-C, which depend on each
- * other's state.
- */
+/* `openConsole` is long because one line reader serves prompts, questions, pastes and Ctrl-C, which depend on each other's state. */
 
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -54,8 +54,8 @@ export const newChatId = (now = new Date()): string =>
   `chat-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`
 
 /**
- * Opens or creates a journal. Removes a last line that a killed process did not finish. Entries pass through `redact`
- * before they are written, so a continued chat contains the redacted text.
+ * Opens or creates a journal. Removes a last line that a killed process did not finish. Entries pass through `redact` before they are written, so a
+ * continued chat contains the redacted text.
  */
 export function openJournal(
   folder: string,

@@ -186,10 +186,7 @@ const set = (env: Environment, names: readonly string[]): string | undefined =>
 
 const hasKey = ({ keys }: Endpoint, env: Environment): boolean => set(env, keys) !== undefined
 
-/**
- * Without a given provider: the vendor of the model, else the first vendor with a key, else a local server, else the
- * demo model.
- */
+/** Without a given provider: the vendor of the model, else the first vendor with a key, else a local server, else the demo model. */
 export function chooseProvider(wish: ProviderWish, env: Environment): string {
   if (wish.provider !== undefined) return wish.provider
   if (wish.baseUrl !== undefined) return COMPATIBLE
@@ -203,10 +200,7 @@ export function chooseProvider(wish: ProviderWish, env: Environment): string {
   return (owner ?? vendors[0] ?? local?.endpoint)?.name ?? DEMO
 }
 
-/**
- * Opens a provider from the environment. The demo server is started by the caller, who passes its address as
- * `baseUrl`.
- */
+/** Opens a provider from the environment. The demo server is started by the caller, who passes its address as `baseUrl`. */
 export function openProvider(wish: ProviderWish & { readonly provider: string }, env: Environment): Provider {
   const { provider, baseUrl } = wish
   if (provider === DEMO) {

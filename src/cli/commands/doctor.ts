@@ -137,10 +137,7 @@ const checkSql = (): Promise<Check> =>
     return `${engine.name} queries artifacts`
   })
 
-/**
- * Loads the vocabulary to show that it works. The engine uses it only when told to, or when an estimate cannot
- * decide.
- */
+/** Loads the vocabulary to show that it works. The engine uses it only when told to, or when an estimate cannot decide. */
 const checkTokenizer = (): Promise<Check> =>
   checked('tokenizer', 'warn', 'npm install gpt-tokenizer for exact counts of OpenAI models', async () => {
     if (!(await createTokenizers().load('o200k'))) throw new Error('counts are estimates')

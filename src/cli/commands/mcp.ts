@@ -71,8 +71,8 @@ async function runMcp(flags: McpFlags): Promise<void> {
 }
 
 /**
- * The scope that the flags name. Without a tenant, the store's only one; with several, the user has to choose, so
- * that content of different tenants is never mixed.
+ * The scope that the flags name. Without a tenant, the store's only one; with several, the user has to choose, so that content of different tenants
+ * is never mixed.
  */
 async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope> {
   if (session !== undefined) return { tenant: await tenantOfSession(stores, session, tenant), session, agent }

@@ -87,10 +87,7 @@ async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
 
 const WARN_AGAIN_MS = 60_000
 
-/**
- * Reports what stopped working while requests go on, at most once a minute for each part: with a full disk, every
- * request fails.
- */
+/** Reports what stopped working while requests go on, at most once a minute for each part: with a full disk, every request fails. */
 function warnOfTrouble(): (trouble: Trouble) => void {
   const quietUntil = new Map<string, number>()
   return ({ what, cause, at }) => {

@@ -51,9 +51,7 @@ async function runUnder([file, ...args]: string[], flags: RunFlags): Promise<voi
   }
 }
 
-/**
- * Model lists and health checks are not counted: they do not show that the agent's model calls go through the proxy.
- */
+/** Model lists and health checks are not counted: they do not show that the agent's model calls go through the proxy. */
 const isModelCall = (method: string, path: string): boolean => method === 'POST' && !path.endsWith('/count_tokens')
 
 function list(asJson: boolean | undefined): void {

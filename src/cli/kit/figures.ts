@@ -103,9 +103,8 @@ const LEVELS = ['', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as c
 const AXIS = 7
 
 /**
- * A chart whose columns are drawn in eighths of a block. If there are more values than columns, a column shows the
- * highest of its values, because overflows depend on the peak; fewer values are spread. `line` is drawn at its
- * height, above all values if it is higher.
+ * A chart whose columns are drawn in eighths of a block. If there are more values than columns, a column shows the highest of its values, because
+ * overflows depend on the peak; fewer values are spread. `line` is drawn at its height, above all values if it is higher.
  */
 export function columnChart(values: readonly number[], options: ChartOptions): readonly string[] {
   const { height, line, marks = [] } = options

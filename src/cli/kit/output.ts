@@ -10,10 +10,7 @@ export const EXIT = {
   failure: 1,
   /** The command line or a file it names is wrong. */
   usage: 2,
-  /**
-   * The command ran, and a check that it was asked for did not pass: `replay --check`, `store verify`, `doctor`,
-   * `config check`.
-   */
+  /** The command ran, and a check that it was asked for did not pass: `replay --check`, `store verify`, `doctor`, `config check`. */
   broken: 3,
   /** Stopped by Ctrl-C. */
   interrupted: 130,
@@ -31,10 +28,7 @@ export const EXIT_MEANINGS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], st
 
 let isServing = false
 
-/**
- * From now on a closed output stops the printing, not the process: a proxy outlives the terminal or pipe that it was
- * started in.
- */
+/** From now on a closed output stops the printing, not the process: a proxy outlives the terminal or pipe that it was started in. */
 export function keepServing(): void {
   isServing = true
 }
@@ -55,10 +49,7 @@ export function tolerateClosedOutput(): void {
 const SPECIAL = /\u001b\[[0-9;]*m|[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/**
- * Text that may contain names from outside: colours stay, but escape sequences that move the cursor or change the
- * window title do not.
- */
+/** Text that may contain names from outside: colours stay, but escape sequences that move the cursor or change the window title do not. */
 export const harmless = (text: string): string => text.replace(SPECIAL, (found) => (found.length > 1 ? found : ''))
 
 /** JSON in which every character that a terminal could interpret is escaped. */
@@ -81,8 +72,8 @@ export interface Screen {
 const PIPE_WIDTH = 80
 
 /**
- * Colours only on a terminal that is not dumb; NO_COLOR (any value) turns them off, FORCE_COLOR on (0 or false: off).
- * If both are set, NO_COLOR wins.
+ * Colours only on a terminal that is not dumb; NO_COLOR (any value) turns them off, FORCE_COLOR on (0 or false: off). If both are set, NO_COLOR
+ * wins.
  */
 export function screenOf(
   stream: Pick<WriteStream, 'isTTY' | 'columns'>,
@@ -110,10 +101,7 @@ interface Column {
   readonly head: string
   /** @default 'left' */
   readonly align?: 'left' | 'right'
-  /**
-   * This column gets narrower on a narrow terminal and keeps its end (paths) or its beginning. At most one column has
-   * this.
-   */
+  /** This column gets narrower on a narrow terminal and keeps its end (paths) or its beginning. At most one column has this. */
   readonly gives?: 'end' | 'start'
   /** Left out, the last such column first, when the narrowing column would become unreadably short. */
   readonly optional?: true

@@ -40,10 +40,7 @@ export function loadChart({ title, sent, whole, line, thresholds = [], marks, la
   }
 }
 
-/**
- * Fills gaps: a refused call has no thresholds and takes those of the call before, the first ones those of the first
- * known call.
- */
+/** Fills gaps: a refused call has no thresholds and takes those of the call before, the first ones those of the first known call. */
 function filled(thresholds: readonly (Thresholds | undefined)[]): readonly Thresholds[] {
   let last = thresholds.find((each) => each !== undefined)
   return last === undefined ? [] : thresholds.map((each) => (last = each ?? last!))

@@ -223,8 +223,7 @@ export function renderComparison(results: readonly ReplayResult[], screen: Pick<
   const rows = [...groups].map(([name, group]) => [name, ...cellsOf(group)])
   const table = [['', ...HEAD], ...rows]
   const turned = ['', ...HEAD].map((_, column) => table.map((row) => row[column] ?? ''))
-  // If the measures do not fit side by side, the table is turned; if that does not fit either, each policy gets its
-  // own lines.
+  // If the measures do not fit side by side, the table is turned; if that does not fit either, each policy gets its own lines.
   const [heads, ...figures] = aligned(table, screen.width) ?? aligned(turned, screen.width) ?? []
   const lines =
     heads === undefined

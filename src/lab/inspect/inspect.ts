@@ -25,7 +25,7 @@ export interface BigItem {
   readonly sentTokens: number
 }
 
-/** Where the tokens of one recorded session went. Plain data. */
+/** Where the tokens of one recorded session went, as plain data. */
 export interface Inspection {
   readonly file: string
   readonly format: string
@@ -34,28 +34,28 @@ export interface Inspection {
   readonly window?: number
   readonly calls: number
   readonly messages: number
-  /** Each item once. */
+  /** Tokens of the items, each counted once. */
   readonly tokens: number
-  /** Each item as often as it was sent. */
+  /** Tokens of the items, each counted as often as it was sent. */
   readonly sentTokens: number
   readonly slices: readonly Slice[]
   readonly biggest: readonly BigItem[]
   readonly readAgain: readonly ReadAgain[]
   readonly growth: Growth
-  /** What each prompt was made of. */
+  /** The parts of each prompt. */
   readonly composition: readonly CompositionLayer[]
-  /** As the provider reported it, over all calls that say so. */
+  /** Sum of the usage that the provider reported. */
   readonly usage?: Usage
-  /** List price of what was reported; without the output where that is too small. */
+  /** List price of the reported usage; without the output where its count is too small. */
   readonly costUsd?: number
-  /** Calls without usage. */
+  /** Number of calls without usage. */
   readonly withoutUsage: number
-  /** The reported output is too small: the file kept values from the start of the streams. */
+  /** The reported output is too small, because the file contains values from the start of the streams. */
   readonly outputPartial: boolean
   readonly problems: readonly { readonly line: number; readonly message: string }[]
 }
 
-/** Reads a recording once; linear in its text. */
+/** Measures a recording in one pass, in time linear in its text. */
 export function inspect(source: InspectSource, options: InspectOptions): Inspection {
   const { top = 10 } = options
   const pieces = piecesOf(source, options)
@@ -108,7 +108,7 @@ function biggestOf(pieces: readonly Piece[], top: number): readonly BigItem[] {
     }))
 }
 
-/** Many sessions together. */
+/** The sums over many sessions. */
 export interface Overview {
   readonly sessions: number
   readonly calls: number
@@ -116,7 +116,7 @@ export interface Overview {
   readonly sentTokens: number
   readonly slices: readonly Slice[]
   readonly usage?: Usage
-  /** Of the sessions whose price is known. */
+  /** Only of sessions with a known price. */
   readonly costUsd?: number
 }
 
@@ -135,7 +135,7 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
   }
 }
 
-/** Largest first. */
+/** Merges slices of the same kind; the largest come first. */
 function mergedSlices(all: readonly Slice[]): readonly Slice[] {
   const byKey = new Map<string, Slice>()
   for (const slice of all) {

@@ -26,11 +26,11 @@ export const anthropic: TranscriptLoader = {
 
 interface History {
   readonly messages: readonly { readonly message: Fields; readonly line: number }[]
-  /** What stands around them. */
+  /** The request without its messages. */
   readonly body: Fields
 }
 
-/** Messages that stand on lines of their own. */
+/** Messages on separate lines. */
 const linesOf = (records: readonly SourceRecord[], matches: (value: unknown) => boolean): History => ({
   messages: records.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
   body: {},
@@ -47,7 +47,7 @@ const isMessage = (value: unknown): boolean =>
 const hasBlocks = (value: unknown): boolean =>
   isRecord(value) && recordsIn(value['content']).some((block) => BLOCKS.has(stringOf(block['type']) ?? ''))
 
-/** `max_tokens` with messages and a top-level system or blocks: only the Messages API has these. */
+/** Only the Messages API has `max_tokens` together with messages and a top-level system prompt or blocks. */
 const isBody = (value: unknown): value is Fields =>
   isRecord(value) &&
   Array.isArray(value['messages']) &&
@@ -97,8 +97,8 @@ const isChatMessage = (value: unknown): boolean =>
 const isHistory = (value: readonly unknown[]): boolean => value.length > 0 && value.every(isChatMessage)
 
 /**
- * Requests as they were sent, one per line, bare or as `{ request, usage }`. Each is a recording with one call whose
- * body is the request; what the model answered is not in it.
+ * Requests as they were sent, one per line, alone or as `{ request, usage }`. Each becomes a recording with one call whose body is the request. The
+ * model's answers are not in the file.
  */
 export const requestLog: TranscriptLoader = {
   format: 'request-log',
@@ -133,7 +133,7 @@ function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext
   const body = JSON.stringify(request)
   const { list: key, elements: elementsOf } = SHAPES[wire]
   const { tools, settings } = CODECS[wire].decode(body)
-  // Instructions inside the history are messages of it.
+  // Instructions within the history stay messages of it.
   const { head } = CODECS[wire].decode(JSON.stringify({ ...request, [key]: [] }))
   const model = settings.model ?? stringOf(row['model'])
   const list = request[key]

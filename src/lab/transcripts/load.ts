@@ -17,11 +17,11 @@ import { anthropic, openaiChat, requestLog } from './histories.ts'
 export interface LoadedFile {
   readonly file: string
   readonly recordings: readonly Recording[]
-  /** By line. Whatever could be read was read all the same. */
+  /** Problems by line. Everything readable was loaded anyway. */
   readonly problems: readonly Problem[]
 }
 
-/** Loads a transcript from its text. Never throws: what cannot be read is a problem with a line number. */
+/** Loads a transcript from its text. Never throws: each unreadable part is a problem with a line number. */
 export function loadTranscript(text: string, file: string, options: LoadOptions = {}): LoadedFile {
   const source = readSource(text)
   const problems: Problem[] = [...source.problems]
@@ -49,7 +49,7 @@ export async function loadFile(file: string, options: LoadOptions = {}): Promise
       fields: { file },
     })
   }
-  // By its first bytes, not its name: gzip is 1f 8b.
+  // gzip is recognised by its first bytes, 1f 8b, not by the file name.
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
     try {
       bytes = await unzip(bytes)
@@ -63,7 +63,7 @@ export async function loadFile(file: string, options: LoadOptions = {}): Promise
   return gathered === undefined ? loaded : loadTranscript(gathered, file, options)
 }
 
-/** Records of one format are loaded together. Values that nothing recognises go with the records around them. */
+/** Groups values by format. A value of no known format joins the group of the values around it. */
 function groupByFormat(records: readonly SourceRecord[], problems: Problem[]): Map<TranscriptLoader, SourceRecord[]> {
   const groups = new Map<TranscriptLoader, SourceRecord[]>()
   let current: TranscriptLoader | undefined
@@ -87,7 +87,7 @@ function groupByFormat(records: readonly SourceRecord[], problems: Problem[]): M
   return groups
 }
 
-/** Most telling first: what a later one also accepts has been claimed by an earlier one. */
+/** The most specific format first: a later one may also accept what an earlier one recognises. */
 const LOADERS: readonly TranscriptLoader[] = [
   claudeCode,
   copilotCli,
@@ -105,7 +105,7 @@ const LOADERS: readonly TranscriptLoader[] = [
   requestLog,
 ]
 
-/** The format of one JSON value, read from its content and never from its file name. */
+/** The format of a JSON value by its content; the file name is not used. */
 function detectLoader(value: unknown): TranscriptLoader | undefined {
   return LOADERS.find((loader) => loader.recognises(value))
 }

@@ -5,7 +5,7 @@ import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
 const EVENT = /^(session|hook|system|user|assistant|tool|permission|subagent|skill|abort)\b/
 
-/** GitHub Copilot CLI's event log. Input tokens are only totalled at the end of the session, so calls have no usage. */
+/** GitHub Copilot CLI's event log. It only has the sum of the input tokens at the end of the session, so calls have no usage. */
 export const copilotCli: TranscriptLoader = {
   format: 'copilot-cli',
   recognises: (value) =>
@@ -72,7 +72,7 @@ const resultOf = (data: Fields): Fields => ({
 
 function addCompaction(builder: RecordingBuilder, data: Fields, line: number): void {
   const summary = stringOf(data['summaryContent'])
-  // A compaction that failed changes nothing.
+  // A failed compaction changes nothing.
   if (summary === undefined || !builder.compact(line)) return
   builder.user([summary], line)
 }
