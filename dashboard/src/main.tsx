@@ -61,7 +61,7 @@ function Page() {
   )
 }
 
-/** A report in a file of its own: there is nothing to go to and nothing to follow. */
+/** A report in a file of its own has no navigation and no live events. */
 function ReportPage({ of: report }: { of: Report }) {
   useEffect(() => void (document.title = report.title), [report])
   return (
@@ -110,7 +110,7 @@ function listeners(): { subscribe: Subscribe; publish: (news: News) => void } {
   }
 }
 
-/** A server that others can reach asks for its token; the page then stands behind it, like the base URL of an agent. */
+/** A server on a public address requires its token; the page then moves to /t/<token>/, like an agent's base URL. */
 function Login() {
   const [token, setToken] = useState('')
   return (
@@ -137,7 +137,7 @@ function Login() {
   )
 }
 
-/** In a file of its own the page holds a report and asks no server. */
+/** In a file of its own, the page contains a report and makes no requests. */
 const given = document.getElementById('report')
 render(
   given === null ? <Page /> : <ReportPage of={JSON.parse(given.textContent) as Report} />,

@@ -5,7 +5,7 @@ import { bytes, clock, tokens } from '../format.ts'
 import { type Subscribe, useChanges } from '../live.ts'
 import { Action, Card, Problem, Table } from '../parts/basics.tsx'
 
-/** All calls are compared, so not with every event. */
+/** Comparing all calls takes time, so it is not done for every event. */
 const EVERY_MS = 2_000
 
 export function Meter({ subscribe }: { subscribe: Subscribe }) {

@@ -1,7 +1,7 @@
 import { type Fields, isRecord, listOf, recordOf } from '../../core/values.ts'
 import { asSaid, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 
-/** What the server refuses. It checks types and little else: what does not fit it cuts, and strays it passes to the template. */
+/** The server checks little except types: it truncates prompts that are too long, and passes unknown content to the template. */
 export const OLLAMA_CHAT_RULES = {
   'body-shape': asSaid,
   'message-shape': asSaid,
@@ -17,7 +17,7 @@ export type OllamaChatRule = keyof typeof OLLAMA_CHAT_RULES
 type Context = RuleContext<typeof OLLAMA_CHAT_RULES>
 
 const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
-/** As the server decodes it; the length is checked apart, since a pattern over megabytes is slow. */
+/** The server's definition of base64. The length is checked separately, because a pattern is slow on megabytes. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** The rules of `/api/chat`. */

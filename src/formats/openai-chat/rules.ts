@@ -3,11 +3,11 @@ import { asSaid, checkBody, isBlank, quoted, type RuleBook, type RuleContext, sh
 
 const MAX_ID = 40
 
-/** The same on both wires of the vendor. */
+/** The same message on both of OpenAI's wires. */
 export const LONE_SURROGATE = 'We could not parse the JSON body of your request: lone surrogate in string'
 export const NO_OBJECT = 'We could not parse the JSON body of your request.'
 
-/** The rules of chat completions, in the words of the vendor. Rules with a vendor's name apply in its sub-profile only. */
+/** The rules of chat completions, with the vendor's messages. Rules with a vendor's name apply only in its sub-profile. */
 export const OPENAI_CHAT_RULES = {
   'body-shape': asSaid,
   'well-formed-text': LONE_SURROGATE,
@@ -50,11 +50,11 @@ const NINE = /^[a-zA-Z0-9]{9}$/
 
 interface OpenStep {
   readonly path: string
-  /** Ids of its calls, and whether each has its tool message. */
+  /** Call ids, and whether each has its tool message. */
   readonly answered: Map<string, boolean>
 }
 
-/** Calls and their tool messages, by position: a result belongs to the assistant message right before its run. */
+/** Pairs calls with tool messages by position: a result belongs to the assistant message before its run of results. */
 function checkPairs(context: ChatRuleContext): void {
   const { found, profiles } = context
   const seen = new Set<string>()

@@ -8,7 +8,7 @@ import { body, FORMAT } from './decode.ts'
 import { declare, encode, held, write } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 
-/** Servers of the same wire answer 400 to a member that they do not know. */
+/** Other servers of this wire answer 400 to an unknown member. */
 const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|services\.ai\.azure\.com)(?:[:/]|$)/i
 
 const traits: WireTraits = {

@@ -63,7 +63,7 @@ export function SessionView({ query, subscribe }: { query: Readonly<Record<strin
   )
 }
 
-/** How the session stands, in a row of figures. */
+/** The session's main figures. */
 function Headline({ page }: { page: SessionPage }) {
   const { usage } = page
   const last = page.callList.findLast(({ purpose }) => purpose === 'turn')
@@ -129,7 +129,7 @@ function Audit({ page }: { page: SessionPage }) {
   )
 }
 
-/** What the model asked tools of ours, and what they answered. The client saw none of it. */
+/** Calls of our tools and their answers, which the client did not see. */
 function Hidden({ page }: { page: SessionPage }) {
   const { tenant, session, version } = page
   const loaded = useLoad(
