@@ -51,7 +51,7 @@ export interface Loaded<T> {
 /** Data may be written shortly after the answer, and a server may be starting, so some requests are repeated with growing pauses. */
 const FIRST_WAIT_MS = 500
 const MOST_ATTEMPTS = 6
-const mayPass = ({ status }: ApiError): boolean => status === 0 || status === 404 || status >= 500
+const isTemporary = ({ status }: ApiError): boolean => status === 0 || status === 404 || status >= 500
 
 /** Loads again when a dependency changes, and shows the previous data meanwhile. */
 export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
@@ -67,7 +67,7 @@ export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencie
           if (stop.signal.aborted) return
           const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'The server does not answer.')
           setState((before) => ({ ...before, isLoading: false, error }))
-          if (number < MOST_ATTEMPTS && mayPass(error))
+          if (number < MOST_ATTEMPTS && isTemporary(error))
             timer = setTimeout(attempt, FIRST_WAIT_MS * 2 ** (number - 1), number + 1)
         },
       )

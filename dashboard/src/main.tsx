@@ -11,12 +11,12 @@ import { SessionView } from './pages/session/session.tsx'
 import { Sessions } from './pages/sessions.tsx'
 import { Spending } from './pages/spending.tsx'
 import { Problem } from './parts/basics.tsx'
-import { linkTo, PAGES, usePlace } from './route.ts'
+import { linkTo, PAGES, useRoute } from './route.ts'
 import './style.css'
 
 function Page() {
   const info = useLoad((signal) => get<DashboardInfo>('info', {}, signal), [])
-  const place = usePlace()
+  const place = useRoute()
   const [state, setState] = useState<LiveState>('connecting')
   const { subscribe, publish } = useMemo(listeners, [])
   const isOpen = info.value !== undefined

@@ -20,7 +20,7 @@ export function linkTo(page: PageName, query: Readonly<Record<string, string>> =
   return `#/${page}${search === '' ? '' : `?${search}`}`
 }
 
-export function usePlace(): Route {
+export function useRoute(): Route {
   const [place, setPlace] = useState(() => placeOf(location.hash))
   // A layout effect, because an ordinary effect would run later and miss changes in between.
   useLayoutEffect(() => {

@@ -76,7 +76,7 @@ export function plimsollPlugin<P extends object>(
         if (!waiting.turn.report.untouched) show(request, body, waiting.turn.body as Fields)
       }
       await send()
-      AGAIN.set(request, async (error) => {
+      RETRIES.set(request, async (error) => {
         const isTooLarge = await refused(context, error)
         if (isTooLarge) await send()
         return isTooLarge
@@ -155,7 +155,7 @@ function show(request: ModelRequest, asked: Fields, { contents, generationConfig
 }
 
 /** For each request, a function that makes it smaller after an error. It returns false if the error is not about size. */
-const AGAIN = new WeakMap<object, (error: unknown) => Promise<boolean>>()
+const RETRIES = new WeakMap<object, (error: unknown) => Promise<boolean>>()
 
 /**
  * The model of an agent whose runner has the plugin. After a refusal because of size, it reduces the request further and repeats it once. The
@@ -180,7 +180,7 @@ export function plimsollModel<M extends { generateContentAsync(request: never, .
       }
       return
     } catch (error) {
-      if (hasBegun || (await AGAIN.get(request)?.(error)) !== true) throw error
+      if (hasBegun || (await RETRIES.get(request)?.(error)) !== true) throw error
     }
     yield* answers(request, ...more)
   }

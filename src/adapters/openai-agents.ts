@@ -41,7 +41,7 @@ export const plimsollProvider = (
   options: AgentsOptions,
 ): ModelProvider => {
   checkAdapter('plimsollProvider', [plimsoll, provider, options], ['plimsoll', PROVIDER], ['window', 'agent'], {
-    needed: WHOSE,
+    needed: SESSION_ARGUMENT,
   })
   return {
     async getModel(name) {
@@ -52,7 +52,7 @@ export const plimsollProvider = (
 
 const PROVIDER = part('provider', 'a model provider of the Agents SDK, with getModel()', 'getModel')
 /** Required: without a session, conversations could not be told apart. */
-const WHOSE = {
+const SESSION_ARGUMENT = {
   session: either(
     'a session of Plimsoll or of the Agents SDK, or a function that gives a name',
     code(),
@@ -73,7 +73,7 @@ export function plimsollModel(
     supportsPromptModelSelection: inner.supportsPromptModelSelection,
     ...(advice !== undefined && { getRetryAdvice: advice }),
     async getResponse(request) {
-      if (isHeldElsewhere(request)) return inner.getResponse(request)
+      if (isStoredByProvider(request)) return inner.getResponse(request)
       const turns = await turnsOf()
       const { turn, answer } = await turns.send(callOf(options.name, request), (open) =>
         inner.getResponse(withTurn(request, open)),
@@ -82,7 +82,7 @@ export function plimsollModel(
       return answer
     },
     async *getStreamedResponse(request) {
-      if (isHeldElsewhere(request)) return yield* inner.getStreamedResponse(request)
+      if (isStoredByProvider(request)) return yield* inner.getStreamedResponse(request)
       const turns = await turnsOf()
       // A refusal arrives with the first event at the latest.
       const { turn, answer } = await turns.send(callOf(options.name, request), async (open) => {
@@ -113,7 +113,7 @@ async function sessionOf(plimsoll: Pick<Plimsoll, 'session'>, { session, agent }
 }
 
 /** The provider holds the history and the request contains only new items, so nothing could be removed from it. */
-const isHeldElsewhere = ({ previousResponseId, conversationId }: ModelRequest): boolean =>
+const isStoredByProvider = ({ previousResponseId, conversationId }: ModelRequest): boolean =>
   previousResponseId !== undefined || conversationId !== undefined
 
 function callOf(model: string, request: ModelRequest): FrameworkCall<AgentInputItem> {
@@ -159,7 +159,7 @@ function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
     open = undefined
   }
   for (const item of items) {
-    const told = toldIn(item)
+    const told = inputMessageOf(item)
     if (told !== undefined) {
       close()
       pieces.push({ own: [item], message: told })
@@ -167,7 +167,7 @@ function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
     }
     open ??= { own: [], parts: [], calls: [] }
     open.own.push(item)
-    open.parts.push(...saidIn(item))
+    open.parts.push(...answerPartsOf(item))
     open.calls.push(...callsIn(item))
   }
   close()
@@ -175,7 +175,7 @@ function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
 }
 
 /** The message of an item that the model did not write; undefined for the model's own items. */
-function toldIn(item: Fields): MirrorMessage | undefined {
+function inputMessageOf(item: Fields): MirrorMessage | undefined {
   const { role, type, content, callId, output } = item
   if (role === 'user' || role === 'system') return { role, parts: partsOf(content) }
   if (typeof callId !== 'string' || !/_(?:result|output)$/.test(String(type))) return undefined
@@ -196,7 +196,7 @@ function mediaOf(part: Fields): MirrorMedia | undefined {
 }
 
 /** Reasoning is left out: the provider decides how much of it counts. */
-function saidIn(item: Fields): MirrorPart[] {
+function answerPartsOf(item: Fields): MirrorPart[] {
   if (item['role'] === 'assistant') return partsOf(item['content'])
   return item['type'] === 'reasoning' || item['callId'] !== undefined ? [] : [JSON.stringify(item)]
 }

@@ -89,7 +89,7 @@ export async function openProxy(
       hub.take(event)
       plimsoll.ledger.take(event)
     },
-    nowAndThen((error) =>
+    atMostOnceAMinute((error) =>
       count({
         type: 'degraded',
         what: 'events of other proxies',
@@ -166,14 +166,14 @@ export async function serveWithPage(
   return { proxy, pageUrl: `${proxy.url}/t/${pageToken}/` }
 }
 
-const TELL_EVERY_MS = 60_000
+const REPORT_EVERY_MS = 60_000
 
 /** Limits a repeated error to one message a minute: an unreachable server is retried all the time. */
-function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
+function atMostOnceAMinute(tell: (error: unknown) => void): (error: unknown) => void {
   let quietUntil = 0
   return (error) => {
     if (performance.now() < quietUntil) return
-    quietUntil = performance.now() + TELL_EVERY_MS
+    quietUntil = performance.now() + REPORT_EVERY_MS
     tell(error)
   }
 }

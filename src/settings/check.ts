@@ -135,7 +135,7 @@ function problemsOf(
     const near = nearest(String(key), known)
     const within = group === '' && !inText ? what : group
     const unknown = `There is no ${inText ? 'key ' : ''}${quoted}${within === '' ? '' : ` in ${within}`}`
-    const instead = inText ? insteadOf(path) : undefined
+    const instead = inText ? replacementFor(path) : undefined
     if (instead !== undefined) return [{ at, path, isKey: true, message: `${unknown} any more. ${instead}` }]
     const message = `${unknown}.`
     const hint =
@@ -193,5 +193,5 @@ const REMOVED: Readonly<Record<string, string>> = {
 }
 
 /** What to do about a removed key; undefined for a key that never existed. */
-const insteadOf = (path: string): string | undefined =>
+const replacementFor = (path: string): string | undefined =>
   Object.entries(REMOVED).find(([end]) => path === end || path.endsWith(`.${end}`))?.[1]

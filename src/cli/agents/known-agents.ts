@@ -32,10 +32,10 @@ export interface KnownAgent {
 /** The base URL variables of agents and SDKs, pointed at the proxy. Every command gets them. */
 export const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
 
-const asItIs = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
+const unchanged = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
 
 export const KNOWN_AGENTS: readonly KnownAgent[] = [
-  { name: 'claude', packages: ['@anthropic-ai/claude-code'], how: 'ANTHROPIC_BASE_URL', launch: asItIs },
+  { name: 'claude', packages: ['@anthropic-ai/claude-code'], how: 'ANTHROPIC_BASE_URL', launch: unchanged },
   {
     name: 'codex',
     packages: ['@openai/codex'],
@@ -55,7 +55,7 @@ export const KNOWN_AGENTS: readonly KnownAgent[] = [
     name: 'gemini',
     packages: ['@google/gemini-cli'],
     how: 'GOOGLE_GEMINI_BASE_URL; needs GEMINI_API_KEY, since a Google login goes to another API',
-    launch: asItIs,
+    launch: unchanged,
   },
   {
     name: 'opencode',

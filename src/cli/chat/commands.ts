@@ -269,7 +269,7 @@ const sessions: Slash = {
     say(
       slash,
       renderTable(
-        [{ head: 'session' }, { head: 'last change', optional: true }, { head: 'began with', gives: 'start' }],
+        [{ head: 'session' }, { head: 'last change', optional: true }, { head: 'began with', keeps: 'start' }],
         chats.map(({ id, changedAt, title }) => [id, when(changedAt), title]),
         slash.console.screen,
       ),

@@ -175,7 +175,7 @@ const COMPATIBLE = 'compatible'
 
 export const PROVIDERS: readonly string[] = [...speakers.map(({ endpoint }) => endpoint.name), DEMO]
 
-interface ProviderWish {
+interface ProviderChoice {
   readonly provider?: string
   readonly model?: string
   readonly baseUrl?: string
@@ -187,7 +187,7 @@ const set = (env: Environment, names: readonly string[]): string | undefined =>
 const hasKey = ({ keys }: Endpoint, env: Environment): boolean => set(env, keys) !== undefined
 
 /** Without a given provider: the vendor of the model, else the first vendor with a key, else a local server, else the demo model. */
-export function chooseProvider(wish: ProviderWish, env: Environment): string {
+export function chooseProvider(wish: ProviderChoice, env: Environment): string {
   if (wish.provider !== undefined) return wish.provider
   if (wish.baseUrl !== undefined) return COMPATIBLE
   const { model } = wish
@@ -201,7 +201,7 @@ export function chooseProvider(wish: ProviderWish, env: Environment): string {
 }
 
 /** Opens a provider from the environment. The demo server is started by the caller, who passes its address as `baseUrl`. */
-export function openProvider(wish: ProviderWish & { readonly provider: string }, env: Environment): Provider {
+export function openProvider(wish: ProviderChoice & { readonly provider: string }, env: Environment): Provider {
   const { provider, baseUrl } = wish
   if (provider === DEMO) {
     const { endpoint } = DEMO_WIRE
@@ -261,9 +261,9 @@ function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer 
     return fields === undefined ? [] : [fields]
   })
   const results = newest.filter((block) => block['type'] === 'tool_result')
-  if (results.length > 0) return say(results.map(({ content }) => sentenceAbout(textOf(content))).join(' '))
+  if (results.length > 0) return say(results.map(({ content }) => describeResult(textOf(content))).join(' '))
   const asked = textOf(newest.at(-1)?.['text']).trim()
-  if (asked.startsWith(SUMMARY_ASKED)) return say(accountOf(body))
+  if (asked.startsWith(SUMMARY_ASKED)) return say(demoSummary(body))
   const [word = '', ...rest] = asked.split(/\s+/)
   const about = rest.join(' ')
   const found = COMMANDS[word.toLowerCase()]?.(about)
@@ -275,7 +275,7 @@ function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer 
 const SUMMARY_ASKED = 'Stop working for one answer'
 
 /** A summary for the demo: the newest user messages. */
-function accountOf(body: BrainTurn['body']): string {
+function demoSummary(body: BrainTurn['body']): string {
   const asked = listOf(body['messages']).flatMap((message) => {
     const { role, content } = recordOf(message) ?? {}
     const blocks = listOf(content).map((block) => textOf(recordOf(block)?.['text']))
@@ -295,7 +295,7 @@ const COMMANDS: Readonly<Record<string, (about: string) => Answer>> = {
   echo: (text) => say(text),
 }
 
-function sentenceAbout(result: string): string {
+function describeResult(result: string): string {
   const lines = result.split('\n')
   return `The result has ${lines.length} line${lines.length === 1 ? '' : 's'} and begins with: ${lines[0]!.slice(0, 100)}`
 }

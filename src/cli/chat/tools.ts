@@ -63,7 +63,7 @@ const MAX_FILE_BYTES = 20 * 2 ** 20
 const MAX_LISTED = 2_000
 const MAX_MATCHES = 500
 const MAX_SEARCHED_BYTES = 2 * 2 ** 20
-const NOT_OURS = new Set(['.git', 'node_modules', 'dist', '.venv', '__pycache__'])
+const SKIPPED_FOLDERS = new Set(['.git', 'node_modules', 'dist', '.venv', '__pycache__'])
 
 const pathOf = ({ path = '.' }: Fields): string => path
 const riskOfReading = async (input: Fields, { cwd }: ToolContext): Promise<'none' | 'shell'> =>
@@ -171,7 +171,7 @@ async function* filesBelow(folder: string, depth: number): AsyncGenerator<string
   for (const entry of entries.toSorted((a, b) => a.name.localeCompare(b.name))) {
     const path = join(folder, entry.name)
     if (entry.isFile()) yield path
-    else if (entry.isDirectory() && depth > 1 && !NOT_OURS.has(entry.name)) yield* filesBelow(path, depth - 1)
+    else if (entry.isDirectory() && depth > 1 && !SKIPPED_FOLDERS.has(entry.name)) yield* filesBelow(path, depth - 1)
   }
 }
 

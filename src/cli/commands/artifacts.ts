@@ -64,7 +64,7 @@ const ls = (): Command =>
                 { head: 'bytes', align: 'right' },
                 { head: 'made' },
                 { head: 'tool' },
-                { head: 'session', gives: 'start' },
+                { head: 'session', keeps: 'start' },
               ],
               newest.map((stat) => [
                 stat.handle,

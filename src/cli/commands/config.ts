@@ -69,7 +69,7 @@ const show = (): Command =>
     const settings = await settingsIn(file, agent ?? 'main')
     print(json, settings, () =>
       printTable(
-        [{ head: 'setting' }, { head: 'value', gives: 'start' }, { head: 'from' }],
+        [{ head: 'setting' }, { head: 'value', keeps: 'start' }, { head: 'from' }],
         settings.map(({ name, value, from }) => [
           name,
           typeof value === 'string' ? value : JSON.stringify(value),

@@ -33,8 +33,8 @@ const ls = (): Command =>
           ? 'Nothing was learned: windows come from your settings and the catalogue.'
           : printTable(
               [
-                { head: 'model', gives: 'start' },
-                { head: 'endpoint', gives: 'start' },
+                { head: 'model', keeps: 'start' },
+                { head: 'endpoint', keeps: 'start' },
                 { head: 'window', align: 'right' },
                 { head: 'body bytes', align: 'right' },
                 { head: 'learned from' },

@@ -22,10 +22,10 @@ export function proxyCommand(): Command {
 async function runProxy(flags: ProxyFlags): Promise<void> {
   keepServing()
   const settings = settingsOf(flags)
-  isOneProcess(settings.workers)
+  requireOneProcess(settings.workers)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
-  outliveReaders()
+  surviveClosedOutput()
   const page = {
     connect: (url: string) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
     settings: () => settingRows(flags),
@@ -49,7 +49,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
 }
 
 /** @throws PlimsollError `bad-config` */
-function isOneProcess(workers = 1): void {
+function requireOneProcess(workers = 1): void {
   if (workers === 1) return
   throw new PlimsollError('bad-config', `A proxy is one process: ${workers} workers cannot be started.`, {
     advice:
@@ -65,7 +65,7 @@ function settingRows({ config: file, policy }: ProxyFlags): readonly Shown[] {
 }
 
 /** The process that reads our output may end before us (`head`, a log shipper); the proxy keeps serving. */
-function outliveReaders(): void {
+function surviveClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.removeAllListeners('error')
     stream.on('error', () => undefined)

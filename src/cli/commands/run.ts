@@ -44,7 +44,7 @@ async function runUnder([file, ...args]: string[], flags: RunFlags): Promise<voi
     const { command, env, agent } = launchOf({ file, args }, { url, env: process.env, folder })
     const exit = await exitOf(command.file, command.args, { ...baseUrls(url), ...env })
     process.exitCode = exit ?? EXIT.usage
-    if (calls === 0 && exit !== undefined) printError(nothingCame(file, agent))
+    if (calls === 0 && exit !== undefined) printError(warnOfNoCalls(file, agent))
   } finally {
     await close()
     rmSync(folder, { recursive: true, force: true })
@@ -59,7 +59,7 @@ function list(asJson: boolean | undefined): void {
   print(asJson, agents, () =>
     [
       printTable(
-        [{ head: 'agent' }, { head: 'how it is pointed at the proxy', gives: 'end' }],
+        [{ head: 'agent' }, { head: 'how it is pointed at the proxy', keeps: 'end' }],
         agents.map(({ name, how }) => [name, how]),
       ),
       `Every other command gets ${Object.keys(baseUrls('')).join(', ')}.`,
@@ -67,7 +67,7 @@ function list(asJson: boolean | undefined): void {
   )
 }
 
-function nothingCame(file: string, agent: KnownAgent | undefined): string {
+function warnOfNoCalls(file: string, agent: KnownAgent | undefined): string {
   const why =
     agent === undefined
       ? `It was started with ${Object.keys(baseUrls('')).join(', ')} set and may not read any of them: start plimsoll proxy and set the base URL in its own settings (docs/recipes/agents.md).`

@@ -54,7 +54,7 @@ const ls = (): Command =>
           ? 'No session is recorded yet.'
           : printTable(
               [
-                { head: 'session', gives: 'start' },
+                { head: 'session', keeps: 'start' },
                 { head: 'records', align: 'right' },
                 { head: 'size', align: 'right' },
                 { head: 'last change' },
@@ -269,7 +269,7 @@ const pin = (): Command =>
       if (item === undefined)
         return print(flags.json, items, () =>
           printTable(
-            [{ head: 'item' }, { head: 'kind' }, { head: 'text', gives: 'start' }],
+            [{ head: 'item' }, { head: 'kind' }, { head: 'text', keeps: 'start' }],
             items.map(({ identity, kind, toolName, excerpt }) => [identity.slice(0, 12), toolName ?? kind, excerpt]),
           ),
         )

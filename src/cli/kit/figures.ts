@@ -50,21 +50,21 @@ export function displayWidth(text: string): number {
 export function fitWidth(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   const segments = segmentsOf(text)
-  return columns <= 0 ? '' : `${segments.slice(0, fitting(segments, columns - 1)).join('')}…`
+  return columns <= 0 ? '' : `${segments.slice(0, countFitting(segments, columns - 1)).join('')}…`
 }
 
 /** Cuts at the front: the end of a path says more than its beginning. */
 export function fitEnd(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   const segments = segmentsOf(text)
-  const kept = fitting(segments.toReversed(), columns - 1)
+  const kept = countFitting(segments.toReversed(), columns - 1)
   return columns <= 0 ? '' : `…${segments.slice(segments.length - kept).join('')}`
 }
 
 const segmentsOf = (text: string): readonly string[] => Array.from(graphemes(text), ({ segment }) => segment)
 
 /** The number of leading segments that fit into so many columns. */
-function fitting(segments: readonly string[], columns: number): number {
+function countFitting(segments: readonly string[], columns: number): number {
   let width = 0
   const beyond = segments.findIndex((segment) => (width += graphemeWidth(segment)) > columns)
   return beyond < 0 ? segments.length : beyond

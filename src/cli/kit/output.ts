@@ -102,7 +102,7 @@ interface Column {
   /** @default 'left' */
   readonly align?: 'left' | 'right'
   /** This column gets narrower on a narrow terminal and keeps its end (paths) or its beginning. At most one column has this. */
-  readonly gives?: 'end' | 'start'
+  readonly keeps?: 'end' | 'start'
   /** Left out, the last such column first, when the narrowing column would become unreadably short. */
   readonly optional?: true
 }
@@ -127,14 +127,14 @@ export function renderTable(
   const cells = texts.map((row) => shown.map((index) => row[index] ?? ''))
   const widths = shown.map((index) => natural[index]!)
   const total = widthOf(widths)
-  const giving = columns.findIndex(({ gives }) => gives !== undefined)
+  const giving = columns.findIndex(({ keeps }) => keeps !== undefined)
   if (giving >= 0 && total > screen.width)
     widths[giving] = Math.max(LEAST, (widths[giving] ?? 0) - (total - screen.width))
   const line = (row: readonly string[]): string =>
     columns
-      .map(({ align = 'left', gives }, index) => {
+      .map(({ align = 'left', keeps }, index) => {
         const width = widths[index] ?? 0
-        const text = gives === 'end' ? fitEnd(row[index] ?? '', width) : fitWidth(row[index] ?? '', width)
+        const text = keeps === 'end' ? fitEnd(row[index] ?? '', width) : fitWidth(row[index] ?? '', width)
         return align === 'right' ? padStart(text, width) : padEnd(text, width)
       })
       .join(' '.repeat(GAP))
@@ -148,7 +148,7 @@ const widthOf = (widths: readonly number[]): number => widths.reduce((sum, width
 function columnsThatFit(columns: readonly Column[], widths: readonly number[], width: number): readonly number[] {
   let shown = columns.map((_, index) => index)
   const least = (index: number): number =>
-    columns[index]!.gives === undefined ? widths[index]! : Math.min(READABLE, widths[index]!)
+    columns[index]!.keeps === undefined ? widths[index]! : Math.min(READABLE, widths[index]!)
   while (widthOf(shown.map(least)) > width) {
     const optional = shown.findLast((index) => columns[index]!.optional === true)
     if (optional === undefined) break

@@ -7,7 +7,7 @@ import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
 import { sentenceOf } from '../kit/output.ts'
 
 const SESSION_FILE = /\.(?:jsonl|json|ndjson|traj)(?:\.gz)?$/
-const NOT_OURS = new Set(['node_modules', '.git'])
+const SKIPPED_FOLDERS = new Set(['node_modules', '.git'])
 
 export interface GivenFile {
   readonly path: string
@@ -32,7 +32,7 @@ async function walk(folder: string, found: GivenFile[]): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true })
   for (const entry of entries.toSorted((a, b) => a.name.localeCompare(b.name))) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory() && !NOT_OURS.has(entry.name)) await walk(path, found)
+    if (entry.isDirectory() && !SKIPPED_FOLDERS.has(entry.name)) await walk(path, found)
     else if (entry.isFile() && SESSION_FILE.test(entry.name)) found.push({ path, named: false })
   }
 }

@@ -147,7 +147,7 @@ class ReportText {
       return {
         head,
         align: typeof rows[0]?.[index] === 'number' ? ('right' as const) : ('left' as const),
-        gives: isLast ? ('end' as const) : undefined,
+        keeps: isLast ? ('end' as const) : undefined,
         optional: index > 0 && !isLast ? (true as const) : undefined,
       }
     })

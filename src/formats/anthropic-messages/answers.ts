@@ -10,7 +10,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   errorTypeOf,
   piece,
   PLAIN_ANSWERS,
@@ -168,7 +168,7 @@ function pieces(event: Fields): AnswerPiece[] {
   const key = `block ${numberOf(event['index']) ?? 0}`
   const block = recordOf(event['content_block'])
   if (event['type'] === 'content_block_start') {
-    if (block?.['type'] === 'tool_use') return begun(key, block['id'], block['name'])
+    if (block?.['type'] === 'tool_use') return callPiece(key, block['id'], block['name'])
     return piece('text', key, block?.['text'])
   }
   if (event['type'] !== 'content_block_delta') return []

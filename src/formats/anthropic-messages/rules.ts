@@ -1,6 +1,6 @@
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
 import {
-  asSaid,
+  messageAsGiven,
   checkBody,
   isBlank,
   type Findings,
@@ -53,13 +53,13 @@ const traitsOfVersion = (version: number, family: string): ModelTraits => ({
 
 /** The rules of the Messages API, with the vendor's messages. */
 export const ANTHROPIC_RULES = {
-  'body-shape': asSaid,
-  'max-tokens': asSaid,
+  'body-shape': messageAsGiven,
+  'max-tokens': messageAsGiven,
   'body-bytes': 'Request exceeds the maximum size',
   'well-formed-text': 'The request body is not valid JSON: no low surrogate in string',
-  'message-shape': asSaid,
+  'message-shape': messageAsGiven,
   'first-message-user': 'A conversation must start with a user message.',
-  'system-message-place': asSaid,
+  'system-message-place': messageAsGiven,
   'no-prefill': 'This model does not support assistant message prefill. The conversation must end with a user message.',
   'no-trailing-space': 'final assistant content cannot end with trailing whitespace',
   'no-empty-content': 'all messages must have non-empty content except for the optional final assistant message',
@@ -78,9 +78,9 @@ export const ANTHROPIC_RULES = {
   'error-result-content': 'content cannot be empty if `is_error` is true',
   'unique-call-ids': '`tool_use` ids must be unique',
   'call-id-format': "String should match pattern '^[a-zA-Z0-9_-]+$'",
-  'server-tool-pairs': asSaid,
+  'server-tool-pairs': messageAsGiven,
   'history-tools-declared': 'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
-  'tool-choice-needs-tools': asSaid,
+  'tool-choice-needs-tools': messageAsGiven,
   'unique-tool-names': 'Tool names must be unique.',
   'tool-name-format': "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
   'deferred-tools': 'At least one tool must have defer_loading=false.',
@@ -97,13 +97,13 @@ export const ANTHROPIC_RULES = {
     `Expected \`thinking\` or \`redacted_thinking\`, but found \`${type}\`. When \`thinking\` is enabled, ` +
     'a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and ' +
     '`tool_result` blocks).',
-  'thinking-budget': asSaid,
-  'thinking-mode': asSaid,
+  'thinking-budget': messageAsGiven,
+  'thinking-mode': messageAsGiven,
   'thinking-forced-tool': 'Thinking may not be enabled when tool_choice forces tool use.',
   'thinking-temperature': '`temperature` may only be set to 1 when thinking is enabled.',
   'clear-thinking-needs-thinking': (type: string) =>
     `\`${type}\` strategy requires \`thinking\` to be enabled or adaptive`,
-  'image-type': asSaid,
+  'image-type': messageAsGiven,
   'image-bytes': (size: number) => `image exceeds 5 MB maximum: ${size} bytes > ${MAX_IMAGE_BYTES} bytes`,
   'image-pixels': (side: number) =>
     `At least one of the image dimensions exceed max allowed size${side === MAX_IMAGE_SIDE ? '' : ' for many-image requests'}: ${side} pixels`,

@@ -11,7 +11,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   isCall,
   piece,
   PLAIN_ANSWERS,
@@ -183,7 +183,7 @@ function pieces(event: Fields): AnswerPiece[] {
     const part = recordOf(value) ?? {}
     const call = recordOf(part['functionCall'])
     // Calls are not streamed, so each is a new part.
-    if (call !== undefined) return begun('', call['id'], call['name'], JSON.stringify(call['args'] ?? {}))
+    if (call !== undefined) return callPiece('', call['id'], call['name'], JSON.stringify(call['args'] ?? {}))
     const kind = part['thought'] === true ? 'reasoning' : 'text'
     return piece(kind, kind, part['text'])
   })
@@ -289,7 +289,7 @@ class GeminiStream extends VisibleStream {
     return visible.length === 0 && parts.length > 0 ? [] : [shown]
   }
 
-  protected override saidAtTheEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+  protected override contentAtEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (data === undefined || steps.partsOf(data).every((part) => part['text'] === '')) return []
     const candidates = recordsIn(data['candidates']).map((candidate) => ({ ...candidate, finishReason: undefined }))
     return [eventOf(event, { ...data, candidates })]

@@ -1,5 +1,5 @@
 import { type Fields, isRecord, listOf, recordOf, recordsIn, textOf } from '../../core/values.ts'
-import { asSaid, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 import { snakeCase, valueAt } from './decode.ts'
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024
@@ -7,10 +7,10 @@ const MAX_OUTPUT_TOKENS = 65_536
 
 /** The rules of generateContent, with the vendor's messages. */
 export const GEMINI_RULES = {
-  'body-shape': asSaid,
+  'body-shape': messageAsGiven,
   'body-bytes': `Request payload size exceeds the limit: ${MAX_BODY_BYTES} bytes.`,
   'well-formed-text': 'Invalid JSON payload received. Lone surrogate in string.',
-  'content-shape': asSaid,
+  'content-shape': messageAsGiven,
   'part-shape': (path: string) =>
     `* GenerateContentRequest.${path}.data: required oneof field 'data' must have one initialized field`,
   'no-empty-text':

@@ -63,7 +63,7 @@ function readWebp(bytes: Buffer): ImageHeader {
 export type RuleBook = Readonly<Record<string, string | ((...details: never[]) => string)>>
 
 /** For a rule with several messages, which the check provides. */
-export const asSaid = (message: string): string => message
+export const messageAsGiven = (message: string): string => message
 
 type Details<Words> = Words extends (...details: infer D) => string ? D : []
 

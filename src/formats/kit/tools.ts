@@ -87,11 +87,11 @@ export function responseFormatAs(format: Fields): string | undefined {
   const { name, description, schema } = format
   if (recordOf(schema) === undefined) return undefined
   const note = stringOf(description) === undefined ? '' : `// ${stringOf(description)}\n`
-  return `# Response Formats\n\n## ${stringOf(name) ?? ''}\n\n${note}${JSON.stringify(schema, impliedLeftOut)}`
+  return `# Response Formats\n\n## ${stringOf(name) ?? ''}\n\n${note}${JSON.stringify(schema, withoutImplied)}`
 }
 
 /** Removes members of the schema language, but not properties with the same name. */
-const impliedLeftOut = (key: string, value: unknown): unknown =>
+const withoutImplied = (key: string, value: unknown): unknown =>
   (key === 'additionalProperties' && typeof value === 'boolean') || (key === 'required' && Array.isArray(value))
     ? undefined
     : value

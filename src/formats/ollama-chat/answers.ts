@@ -11,7 +11,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   isCall,
   joined,
   piece,
@@ -130,7 +130,7 @@ function pieces(event: Fields): AnswerPiece[] {
     ...piece('text', 'text', message['content']),
     ...recordsIn(message['tool_calls']).flatMap((call) => {
       const body = recordOf(call['function']) ?? {}
-      return begun('', call['id'], body['name'], JSON.stringify(body['arguments'] ?? {}))
+      return callPiece('', call['id'], body['name'], JSON.stringify(body['arguments'] ?? {}))
     }),
   ]
 }

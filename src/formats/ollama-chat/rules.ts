@@ -1,15 +1,15 @@
 import { type Fields, isRecord, listOf, recordOf } from '../../core/values.ts'
-import { asSaid, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 
 /** The server checks little except types: it truncates prompts that are too long, and passes unknown content to the template. */
 export const OLLAMA_CHAT_RULES = {
-  'body-shape': asSaid,
-  'message-shape': asSaid,
+  'body-shape': messageAsGiven,
+  'message-shape': messageAsGiven,
   'message-role': (role: string) => `invalid role: ${role}, must be one of [system user assistant tool]`,
   'images-base64': 'illegal base64 data',
-  'call-shape': asSaid,
+  'call-shape': messageAsGiven,
   'tool-shape': 'a tool has no function with a name',
-  'options-shape': asSaid,
+  'options-shape': messageAsGiven,
 } as const satisfies RuleBook
 
 export type OllamaChatRule = keyof typeof OLLAMA_CHAT_RULES

@@ -22,7 +22,7 @@ import {
   type AnswerPiece,
   type Answers,
   type AnswerWriter,
-  begun,
+  callPiece,
   errorTypeOf,
   isCall,
   joined,
@@ -268,7 +268,7 @@ function pieces(event: Fields): AnswerPiece[] {
       const call = recordOf(value) ?? {}
       const body = recordOf(call['function']) ?? {}
       const key = `call ${numberOf(call['index']) ?? stringOf(call['id']) ?? at}`
-      return begun(key, call['id'], body['name'], textOf(body['arguments']))
+      return callPiece(key, call['id'], body['name'], textOf(body['arguments']))
     }),
   ]
 }
@@ -407,7 +407,7 @@ class ChatStream extends VisibleStream {
     return this.#rewritten(event, data, choice, { finish_reason })
   }
 
-  protected override saidAtTheEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+  protected override contentAtEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     const choice = data === undefined ? undefined : firstChoice(data)
     const delta = isRecord(choice?.['delta']) ? choice['delta'] : {}
     if (typeof delta['content'] !== 'string' || delta['content'] === '') return []

@@ -20,7 +20,7 @@ import {
   type AnswerPiece,
   type Answers,
   type AnswerWriter,
-  begun,
+  callPiece,
   isCall,
   piece,
   PLAIN_ANSWERS,
@@ -251,7 +251,7 @@ function pieces(event: Fields): AnswerPiece[] {
   const key = `item ${numberOf(event['output_index']) ?? 0}`
   const item = recordOf(event['item'])
   if (type === 'response.output_item.added' && item?.['type'] === 'function_call') {
-    return begun(key, item['call_id'], item['name'], textOf(item['arguments']))
+    return callPiece(key, item['call_id'], item['name'], textOf(item['arguments']))
   }
   if (type === 'response.output_text.delta' || type === 'response.refusal.delta')
     return piece('text', key, event['delta'])

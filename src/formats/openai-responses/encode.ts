@@ -1,4 +1,4 @@
-import type { HeldHistory } from '../../core/codec.ts'
+import type { ProviderHistory } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
@@ -144,7 +144,7 @@ function choiceNames(choice: unknown): string[] {
 /** Items that refer to content that the provider holds, or that replace earlier items. */
 const NOT_REPEATABLE = new Set(['item_reference', 'compaction', 'compaction_trigger'])
 
-export const held: HeldHistory = {
+export const providerHistory: ProviderHistory = {
   isKept: (conversation) => body.fields(conversation)['store'] !== false,
   itemsOf(conversation) {
     const { root } = sourceOf(conversation)
@@ -156,7 +156,7 @@ export const held: HeldHistory = {
   },
   writeOut(conversation, earlier) {
     const { text, root } = sourceOf(conversation)
-    const own = held.itemsOf(conversation)
+    const own = providerHistory.itemsOf(conversation)
     if (own === undefined) return undefined
     const members = new Map([
       ['previous_response_id', undefined],

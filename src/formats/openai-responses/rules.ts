@@ -1,5 +1,5 @@
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import { asSaid, checkBody, type Findings, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, type Findings, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 import { LONE_SURROGATE, NO_OBJECT } from '../openai-chat/rules.ts'
 
 const MAX_CALL_ID = 64
@@ -10,10 +10,10 @@ const notKept = (id: string): string =>
 
 /** The rules of the Responses API, with the vendor's messages. */
 export const OPENAI_RESPONSES_RULES = {
-  'body-shape': asSaid,
+  'body-shape': messageAsGiven,
   'well-formed-text': LONE_SURROGATE,
-  'item-shape': asSaid,
-  'call-shape': asSaid,
+  'item-shape': messageAsGiven,
+  'call-shape': messageAsGiven,
   'calls-answered': (id: string) => `No tool output found for function call ${id}.`,
   'outputs-have-calls': (id: string) => `No tool call found for function call output with call_id ${id}.`,
   'outputs-once': (id: string) => `Duplicate tool output found for function call ${id}.`,
@@ -30,7 +30,7 @@ export const OPENAI_RESPONSES_RULES = {
   'one-chain':
     "Mutually exclusive parameters: Ensure you are only providing one of: 'previous_response_id' or 'conversation'.",
   'deferred-tools': "Tools with 'defer_loading' require the 'tool_search' tool to be present in 'tools'.",
-  'tool-choice-needs-tools': asSaid,
+  'tool-choice-needs-tools': messageAsGiven,
   'output-cap': (cap: string) =>
     `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${MIN_OUTPUT}, but got ${cap} instead.`,
 } as const satisfies RuleBook

@@ -5,7 +5,7 @@ import { endpoint } from '../openai-chat/wire.ts'
 import type { Routes, Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { declare, encode, held, write } from './encode.ts'
+import { declare, encode, providerHistory, write } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 
 /** Other servers of this wire answer 400 to an unknown member. */
@@ -36,7 +36,7 @@ export const wire: Wire = {
   codec: {
     ...bodyCodec(body, encode),
     traits,
-    held,
+    providerHistory,
     check: checkOpenAiResponses,
     readResponse,
     stream,

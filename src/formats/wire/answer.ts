@@ -79,7 +79,7 @@ export const piece = (kind: AnswerPiece['kind'], key: string, text: unknown): An
   typeof text === 'string' && text !== '' ? [{ kind, key, text }] : []
 
 /** The beginning of a call. */
-export const begun = (key: string, id: unknown, name: unknown, text = ''): AnswerPiece[] => [
+export const callPiece = (key: string, id: unknown, name: unknown, text = ''): AnswerPiece[] => [
   {
     kind: 'call',
     key,

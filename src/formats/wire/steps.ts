@@ -39,7 +39,7 @@ export abstract class VisibleStream {
   #shownParts = 0
   readonly #wire: Pick<HiddenWire, 'callOf'>
   readonly #isOurs: IsOurs
-  #held: StreamEvent[] = []
+  #endEvents: StreamEvent[] = []
 
   constructor(wire: Pick<HiddenWire, 'callOf'>, isOurs: IsOurs) {
     this.#wire = wire
@@ -53,16 +53,16 @@ export abstract class VisibleStream {
 
   /** Returns the events that end the visible answer, if they were not forwarded yet. */
   close(): readonly Passed[] {
-    return this.#held.map((event) => this.ending(event, parseEvent(event.data)))
+    return this.#endEvents.map((event) => this.ending(event, parseEvent(event.data)))
   }
 
   /** The upstream continues with another answer. Returns what else the unforwarded end contained for the client. */
   next(): readonly Passed[] {
-    const said = this.#held.flatMap((event) => this.saidAtTheEnd(event, parseEvent(event.data)))
+    const said = this.#endEvents.flatMap((event) => this.contentAtEnd(event, parseEvent(event.data)))
     this.answers++
     this.hidesCalls = false
     this.isChanged = true
-    this.#held = []
+    this.#endEvents = []
     this.shown.clear()
     return said
   }
@@ -87,7 +87,7 @@ export abstract class VisibleStream {
   /** Handles an event that ends the answer: it is not forwarded if the answer has calls of ours. */
   protected end(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (!this.hidesCalls) return [this.ending(event, data)]
-    this.#held.push(event)
+    this.#endEvents.push(event)
     return []
   }
 
@@ -98,7 +98,7 @@ export abstract class VisibleStream {
     return event
   }
 
-  protected saidAtTheEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
+  protected contentAtEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
     return []
   }
 }

@@ -204,7 +204,7 @@ export class RecordingBuilder {
     this.#pending = []
     this.#open = undefined
     if (open !== undefined) this.#push('assistant', open.pieces, open.line)
-    const called = new Set((open?.pieces ?? []).flatMap(owedCalls).map((part) => part.callId))
+    const called = new Set((open?.pieces ?? []).flatMap(clientCalls).map((part) => part.callId))
     const answered = new Set<string | undefined>()
     const kept: ReadPiece[] = []
     for (const read of pending) {
@@ -245,14 +245,14 @@ export function messageOf(wire: Wire, element: Fields, line: number): WireMessag
 }
 
 /** Calls that the client's result message must answer; the provider answers its own. */
-const owedCalls = ({ parts }: ReadPiece): readonly Part[] =>
+const clientCalls = ({ parts }: ReadPiece): readonly Part[] =>
   parts.filter((part) => part.kind === 'call' && part.serverSide !== true)
 
 /** Calls of an answer that have no result yet. */
 function unanswered(answer: readonly ReadPiece[], since: readonly ReadPiece[]): readonly Part[] {
   const results = since.flatMap(({ parts }) => parts.filter((part) => part.kind === 'result'))
   const answered = new Set(results.map((part) => part.callId))
-  return answer.flatMap(owedCalls).filter((part) => !answered.has(part.callId))
+  return answer.flatMap(clientCalls).filter((part) => !answered.has(part.callId))
 }
 
 const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])
@@ -280,7 +280,7 @@ class CallIds {
       this.#inResponse = new Set()
     }
     const repairs: string[] = []
-    const once = pieces.flatMap((read) => this.#once(read, repairs))
+    const once = pieces.flatMap((read) => this.#withoutRepeats(read, repairs))
     return { pieces: this.results(once), repairs }
   }
 
@@ -294,7 +294,7 @@ class CallIds {
   }
 
   /** The piece without calls that the response already contains. */
-  #once({ piece, parts }: ReadPiece, repairs: string[]): readonly ReadPiece[] {
+  #withoutRepeats({ piece, parts }: ReadPiece, repairs: string[]): readonly ReadPiece[] {
     const twice = new Set<Part>()
     for (const part of parts) {
       const { kind, callId } = part

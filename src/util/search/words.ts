@@ -77,14 +77,14 @@ const CYRILLIC = /\p{sc=Cyrillic}/u
 const MAX_WORD = 40
 const MAX_QUERY_WORDS = 32
 /** The number of characters from which a text's language is determined. */
-const JUDGED = 2_000
+const DETECTION_CHARACTERS = 2_000
 
 /** The words of a text for an index, in order. A name gives its parts and then itself. */
 export const wordsOf = (text: string): string[] => readerOf(text)(text)
 
 /** Splits parts of a text into words, in the language of the whole text. */
 export function readerOf(text: string): (part: string) => string[] {
-  const stem = stemsOf(judged(text).spoken)
+  const stem = stemsOf(detectLanguage(text).spoken)
   return (part) => {
     const found: string[] = []
     for (const name of part.match(isAscii(part) ? ASCII_NAME : NAME) ?? [])
@@ -98,7 +98,7 @@ export type AskedWord = readonly string[]
 
 /** The distinct words of a query. Frequent words are left out unless there are no others. */
 export function queryWords(query: string): readonly AskedWord[] {
-  const { spoken, isSure } = judged(query)
+  const { spoken, isSure } = detectLanguage(query)
   const readers = [spoken, ...(isSure ? [] : LATIN.filter((each) => each !== spoken)), AS_WRITTEN]
   const named = query.match(NAME) ?? []
   const telling = named.filter((name) => !spoken.common.has(name.toLowerCase()))
@@ -115,8 +115,8 @@ export function queryWords(query: string): readonly AskedWord[] {
 }
 
 /** The language whose frequent words occur most. Sure if there is at least one, and more than of any other language. */
-function judged(text: string): { readonly spoken: Language; readonly isSure: boolean } {
-  const words = text.slice(0, JUDGED).toLowerCase().match(PART) ?? []
+function detectLanguage(text: string): { readonly spoken: Language; readonly isSure: boolean } {
+  const words = text.slice(0, DETECTION_CHARACTERS).toLowerCase().match(PART) ?? []
   const counts = LATIN.map(({ common }) => words.filter((word) => common.has(word)).length)
   const most = Math.max(...counts)
   const at = counts.indexOf(most)

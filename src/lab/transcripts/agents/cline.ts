@@ -20,7 +20,7 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
   const builder = new RecordingBuilder({ format: 'cline', wire: 'anthropic-messages', ...context })
   builder.system(textOf(document['system_prompt']))
   for (const message of recordsIn(document['messages'])) {
-    const pieces = piecesOf(message['content']).map(asOnTheWire)
+    const pieces = piecesOf(message['content']).map(asWireBlock)
     if (message['role'] !== 'assistant') builder.user(pieces, line)
     else {
       builder.answer({
@@ -35,7 +35,7 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
   return builder.build()
 }
 
-function asOnTheWire(block: Piece): Piece {
+function asWireBlock(block: Piece): Piece {
   if (typeof block === 'string') return block
   if (block['type'] === 'file') return `<file path="${textOf(block['path'])}">\n${textOf(block['content'])}\n</file>`
   if (block['type'] !== 'tool_result') return block
