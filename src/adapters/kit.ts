@@ -221,7 +221,7 @@ const PLIMSOLL: Argument = {
 
 const SESSION: Argument = {
   name: 'session',
-  schema: driver('what plimsoll.session({ id }) gives', 'prepare', 'record'),
+  schema: driver('the result of plimsoll.session({ id })', 'prepare', 'record'),
 }
 
 /** All options of adapters; each adapter names those that it takes. */

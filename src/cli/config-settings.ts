@@ -53,13 +53,11 @@ function summarizerSetting(given: Config['summarizer']): Shown {
 const fromOf = (given: unknown): 'file' | 'default' => (given === undefined ? 'default' : 'file')
 
 const place = (name: string, given: string | undefined, fallback: string): Shown => {
-  const byHome = name === 'store' && process.env['PLIMSOLL_HOME'] !== undefined
-  return {
-    name,
-    value: withoutPassword(given ?? fallback),
-    from: given !== undefined ? 'file' : byHome ? 'environment' : 'default',
-  }
+  const from = given !== undefined ? 'file' : name === 'store' && isHomeSet() ? 'environment' : 'default'
+  return { name, value: withoutPassword(given ?? fallback), from }
 }
+
+const isHomeSet = (): boolean => process.env['PLIMSOLL_HOME'] !== undefined
 
 /** Flattens a value to names such as `water.high` and `cascade.0.step`, with values as comparable text. */
 function leaves(value: unknown, path = ''): readonly (readonly [name: string, value: string | number | boolean])[] {
@@ -87,8 +85,8 @@ export function proxySettings(config: Config): readonly Shown[] {
   const rows = Object.entries(merged).filter(([name, value]) => value !== undefined && !SECRET.has(name))
   return [
     ...rows.map(([name, value]): Shown => {
-      const byHome = name === 'store' && config.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
-      const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
+      const inEnvironment =
+        name === 'store' ? config.store === undefined && isHomeSet() : name === 'caFile' && caFile !== undefined
       const from = inEnvironment ? 'environment' : name in config ? 'file' : 'default'
       return { name, value: withoutSecrets(value), from }
     }),

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Command } from 'commander'
+import { Command } from 'commander'
 import { PlimsollError } from '../core/errors.ts'
 import { SYSTEM_TENANT } from '../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
@@ -9,6 +9,7 @@ import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore, sqlitePath, withoutPassword } from '../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../plimsoll.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
+import { withExamples } from './kit/examples.ts'
 
 /** Tenants that have sessions of users. */
 export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<readonly string[]> {
@@ -65,6 +66,10 @@ export interface Stores {
   readonly artifacts: ArtifactStore
   readonly secret: Uint8Array
 }
+
+/** A command over a store, with examples under its help. */
+export const commandOverStore = (name: string, description: string, ...examples: readonly string[]): Command =>
+  addStoreOptions(withExamples(new Command(name).description(description), ...examples))
 
 export function addStoreOptions(command: Command): Command {
   return command

@@ -70,7 +70,7 @@ describe('inspect', () => {
     const text = readFileSync(SESSION, 'utf8')
     const { code, out } = await plimsoll(home, ['inspect', file('torn.jsonl', text.slice(0, text.length - 200))])
     expect(code).toBe(0)
-    expect(out).toMatch(/line \d+: The last line breaks off/)
+    expect(out).toMatch(/line \d+: The last line is incomplete/)
   })
 
   it('reads formats that were mixed up in one file as recordings of their own', async () => {
@@ -91,7 +91,7 @@ describe('inspect', () => {
     const { code, out, err } = await plimsoll(home, ['inspect', empty, other, SESSION])
     expect(code).toBe(1)
     expect(err).toContain('empty.jsonl, line 1: The file is empty.')
-    expect(err).toContain('other.jsonl, line 1: No transcript format')
+    expect(err).toContain('other.jsonl, line 1: No known transcript format')
     expect(out).toContain('Where the tokens went')
   })
 

@@ -21,7 +21,7 @@ export function Meter({ subscribe }: { subscribe: Subscribe }) {
       <Problem of={page} />
       {value !== undefined && (
         <>
-          <Card title="Provider's count against our estimate">
+          <Card title="Provider's count compared with our estimate">
             <p class="dim">
               1.00 means that the estimate is right. The estimate is corrected by what was measured before it decides
               anything.

@@ -190,8 +190,8 @@ const budget: Slash = {
     // A budget's account only counts calls made under that budget; the ledger also has the earlier cost of the session.
     const spentUsd = Math.max(own.spent, spent.costUsd)
     const left = Math.max(0, own.hard - spentUsd - own.held)
-    const held = own.held > 0 ? `, ${dollars(own.held)} held for a call that was never settled` : ''
-    say(slash, `${dollars(spentUsd)} of ${dollars(own.hard)} spent${held}, ${dollars(left)} left.`)
+    const reserved = own.held > 0 ? `, ${dollars(own.held)} reserved for a call that was never settled` : ''
+    say(slash, `${dollars(spentUsd)} of ${dollars(own.hard)} spent${reserved}, ${dollars(left)} left.`)
   },
 }
 

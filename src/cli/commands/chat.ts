@@ -58,9 +58,9 @@ export function chatCommand(): Command {
         'tools that may run without asking, separated by commas; "all" for every tool',
         nameList,
       )
-      .option('--store <url>', 'where to record (default: the store in the home directory)')
+      .option('--store <url>', 'where to store the chat (default: the store in the home directory)')
       .option('--artifacts <url>', 'where large outputs go (default: beside the store)')
-      .addOption(new Option('--redact', 'take secrets out of what is recorded').env('PLIMSOLL_REDACT'))
+      .addOption(new Option('--redact', 'remove secrets from what is stored').env('PLIMSOLL_REDACT'))
       .option('--json', 'with --prompt: print one object at the end'),
     'plimsoll chat --provider demo --prompt "list"',
     'plimsoll chat --provider demo --continue --prompt "echo hello" --json',

@@ -21,7 +21,7 @@ type Asked = keyof typeof SCRIPTS | 'words'
 export function completionCommand(): Command {
   const command = new Command('completion')
     .addArgument(new Argument('<shell>', 'which shell').choices([...Object.keys(SCRIPTS), 'words']))
-    .argument('[words...]', 'with "words": what stands before the cursor')
+    .argument('[words...]', 'with "words": the words before the cursor')
   return withExamples(
     command,
     'plimsoll completion bash > plimsoll.bash',

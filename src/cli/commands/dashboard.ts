@@ -121,7 +121,7 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     policy,
     async compare(session, sides) {
       const recording = named.get(session)
-      if (recording === undefined) throw new PlimsollError('not-found', `No file holds ${JSON.stringify(session)}.`)
+      if (recording === undefined) throw new PlimsollError('not-found', `No file contains ${JSON.stringify(session)}.`)
       const model = modelOf(recording)
       return replayReport(
         await Promise.all(sides.map((side) => replaySession(recording, { ...side, model, catalogue }))),

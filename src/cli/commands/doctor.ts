@@ -141,7 +141,7 @@ const checkSql = (): Promise<Check> =>
 const checkTokenizer = (): Promise<Check> =>
   checked('tokenizer', 'warn', 'npm install gpt-tokenizer for exact counts of OpenAI models', async () => {
     if (!(await createTokenizers().load('o200k'))) throw new Error('counts are estimates')
-    return 'counts are estimates with an interval; for OpenAI models exact counts are used with exactTokens, and where the interval does not decide'
+    return 'counts are estimates with an interval; for OpenAI models, exact counts are used with exactTokens, or when an estimate cannot decide'
   })
 
 type Environment = Readonly<Record<string, string | undefined>>

@@ -162,6 +162,17 @@ export function print(asJson: boolean | undefined, value: unknown, text: () => s
   process.stdout.write(asJson === true ? `${harmlessJson(value, 2)}\n` : ended(harmless(text())))
 }
 
+/** Prints a list as JSON or as a table; `none` is printed for an empty list. */
+export function printList<T>(
+  asJson: boolean | undefined,
+  list: readonly T[],
+  none: string,
+  columns: readonly Column[],
+  rowOf: (one: T) => readonly string[],
+): void {
+  print(asJson, list, () => (list.length === 0 ? none : printTable(columns, list.map(rowOf))))
+}
+
 /** Fitted to a terminal. Pipes get every cell in full, because `grep` and `cut` cannot use cut text. */
 export function printTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const screen = screenOf(process.stdout)

@@ -1,10 +1,12 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { loadFile } from '../../lab/transcripts/load.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
-import { sentenceOf } from '../kit/output.ts'
+import { singlePage } from '../../dashboard/static-files.ts'
+import type { Report } from '../../dashboard/page-types.ts'
+import { EXIT, printError, progressOn, screenOf, sentenceOf } from '../kit/output.ts'
 
 const SESSION_FILE = /\.(?:jsonl|json|ndjson|traj)(?:\.gz)?$/
 const SKIPPED_FOLDERS = new Set(['node_modules', '.git'])
@@ -68,6 +70,22 @@ export async function loadFiles(
     }
   }
   return { recordings, failures, others }
+}
+
+/** The same with progress and failures on standard error. A failure also sets the exit code. */
+export async function loadWithProgress(files: readonly GivenFile[], options: LoadOptions): Promise<LoadedFiles> {
+  const progress = progressOn(process.stderr, screenOf(process.stderr))
+  const loaded = await loadFiles(files, options, (done, file) => progress.show(done, files.length, file))
+  progress.clear()
+  loaded.failures.forEach(printError)
+  if (loaded.failures.length > 0) process.exitCode = EXIT.failure
+  return loaded
+}
+
+/** Writes the page of `--html`, and says so unless the output is JSON. */
+export async function writePage(report: Report, file: string, isJson = false): Promise<void> {
+  await writeFile(file, await singlePage(report))
+  if (!isJson) process.stdout.write(`Wrote ${file}.\n`)
 }
 
 /** The only recording of a file needs no name beside the file's. */

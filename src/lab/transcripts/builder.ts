@@ -221,7 +221,7 @@ export class RecordingBuilder {
     // Nothing follows the last answer, so its results are not missing.
     const missing = last && kept.length === 0 ? [] : unanswered(open?.pieces ?? [], kept)
     for (const { callId, toolName } of missing) {
-      const what = `Call ${callId ?? ''} (${toolName ?? '?'}) has no result; a note stands in its place.`
+      const what = `Call ${callId ?? ''} (${toolName ?? '?'}) has no result; a note was added instead.`
       this.problem(open?.line ?? 0, what)
       kept.push({ piece: SHAPES[this.#init.wire].result(callId, toolName, NO_RESULT), parts: [] })
     }
@@ -301,10 +301,10 @@ class CallIds {
       if (kind !== 'call' || callId === undefined) continue
       if (this.#inResponse.has(callId)) {
         twice.add(part)
-        repairs.push(`Call ${callId} stands twice in one response; the second is left out.`)
+        repairs.push(`Call ${callId} occurs twice in one response; the second is left out.`)
       } else if (this.#used.has(callId)) {
         this.#renamed.set(callId, this.#freshId(callId))
-        repairs.push(`Call id ${callId} was used before; this call got one of its own.`)
+        repairs.push(`Call id ${callId} was used before; this call got a new id.`)
       }
       this.#inResponse.add(callId)
       this.#used.add(callId)

@@ -1,7 +1,7 @@
 import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import { CODECS } from '../../formats/registry.ts'
 import { messageOf, RecordingBuilder } from './builder.ts'
-import type { LoadContext, Recording, SourceRecord, TranscriptLoader, Wire } from './recording.ts'
+import type { LoadContext, Recording, SourceValue, TranscriptLoader, Wire } from './recording.ts'
 import { piecesOf, SHAPES, usageOn } from './shapes.ts'
 import { objectOf } from './values.ts'
 
@@ -15,10 +15,10 @@ export const anthropic: TranscriptLoader = {
     if (isBody(value)) return true
     return isMessage(value) && hasBlocks(value)
   },
-  load: (records, context) =>
+  load: (values, context) =>
     [
-      linesOf(records, isMessage),
-      ...records.map(({ value, line }) => messagesIn(isBody(value) ? value['messages'] : value, line, value)),
+      linesOf(values, isMessage),
+      ...values.map(({ value, line }) => messagesIn(isBody(value) ? value['messages'] : value, line, value)),
     ]
       .filter(({ messages }) => messages.length > 0)
       .map((each) => history(each, context)),
@@ -31,8 +31,8 @@ interface History {
 }
 
 /** Messages on separate lines. */
-const linesOf = (records: readonly SourceRecord[], matches: (value: unknown) => boolean): History => ({
-  messages: records.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
+const linesOf = (values: readonly SourceValue[], matches: (value: unknown) => boolean): History => ({
+  messages: values.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
   body: {},
 })
 
@@ -81,8 +81,8 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'func
 export const openaiChat: TranscriptLoader = {
   format: 'openai-chat',
   recognises: (value) => (Array.isArray(value) ? isHistory(value) : isChatMessage(value)),
-  load: (records, context) =>
-    [...records.map(({ value, line }) => messagesIn(value, line)), linesOf(records, isChatMessage)]
+  load: (values, context) =>
+    [...values.map(({ value, line }) => messagesIn(value, line)), linesOf(values, isChatMessage)]
       .filter(({ messages }) => messages.length > 0)
       .map(({ messages }) => {
         const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
@@ -103,14 +103,14 @@ const isHistory = (value: readonly unknown[]): boolean => value.length > 0 && va
 export const requestLog: TranscriptLoader = {
   format: 'request-log',
   recognises: (value) => isRecord(value) && wireOf(value) !== undefined,
-  load: (records, context) =>
-    records.flatMap(({ value, line }) => {
+  load: (values, context) =>
+    values.flatMap(({ value, line }) => {
       const row = objectOf(value)
       const wire = wireOf(row)
       try {
         return wire === undefined ? [] : [recordingOf(row, wire, line, context)]
       } catch {
-        context.problems.push({ line, message: 'This is no request that its API would take; left out.' })
+        context.problems.push({ line, message: 'This is not a request that its API would accept; left out.' })
         return []
       }
     }),

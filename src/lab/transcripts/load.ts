@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { PlimsollError } from '../../core/errors.ts'
-import type { TranscriptLoader, LoadOptions, Problem, Recording, SourceRecord } from './recording.ts'
+import type { TranscriptLoader, LoadOptions, Problem, Recording, SourceValue } from './recording.ts'
 import { readOpenCodeStorage, openCode } from './agents/opencode.ts'
 import { readSource } from './source.ts'
 import { claudeCode } from './agents/claude-code.ts'
@@ -25,11 +25,11 @@ export interface LoadedFile {
 export function loadTranscript(text: string, file: string, options: LoadOptions = {}): LoadedFile {
   const source = readSource(text)
   const problems: Problem[] = [...source.problems]
-  const groups = groupByFormat(source.records, problems)
-  const recordings = [...groups].flatMap(([loader, records]) => loader.load(records, { file, options, problems }))
-  if (groups.size === 0 && source.records.length > 0) {
-    const line = source.records[0]?.line ?? 1
-    problems.push({ line, message: 'No transcript format that Plimsoll knows was recognised here.' })
+  const groups = groupByFormat(source.values, problems)
+  const recordings = [...groups].flatMap(([loader, values]) => loader.load(values, { file, options, problems }))
+  if (groups.size === 0 && source.values.length > 0) {
+    const line = source.values[0]?.line ?? 1
+    problems.push({ line, message: 'No known transcript format was recognised here.' })
   }
   problems.sort((a, b) => a.line - b.line)
   return { file, recordings, problems }
@@ -64,24 +64,24 @@ export async function loadFile(file: string, options: LoadOptions = {}): Promise
 }
 
 /** Groups values by format. A value of no known format joins the group of the values around it. */
-function groupByFormat(records: readonly SourceRecord[], problems: Problem[]): Map<TranscriptLoader, SourceRecord[]> {
-  const groups = new Map<TranscriptLoader, SourceRecord[]>()
+function groupByFormat(values: readonly SourceValue[], problems: Problem[]): Map<TranscriptLoader, SourceValue[]> {
+  const groups = new Map<TranscriptLoader, SourceValue[]>()
   let current: TranscriptLoader | undefined
-  const leading: SourceRecord[] = []
-  for (const record of records) {
-    const recognised = current?.recognises(record.value) === true ? current : detectLoader(record.value)
+  const leading: SourceValue[] = []
+  for (const entry of values) {
+    const recognised = current?.recognises(entry.value) === true ? current : detectLoader(entry.value)
     if (recognised !== undefined && current !== undefined && recognised !== current && !groups.has(recognised)) {
       problems.push({
-        line: record.line,
-        message: `${recognised.format} records begin here in a ${current.format} file; read as a recording of their own.`,
+        line: entry.line,
+        message: `${recognised.format} lines begin here in a ${current.format} file; read as a separate recording.`,
       })
     }
     current = recognised ?? current
-    if (current === undefined) leading.push(record)
+    if (current === undefined) leading.push(entry)
     else {
       const group = groups.get(current)
-      if (group === undefined) groups.set(current, [...leading.splice(0), record])
-      else group.push(record)
+      if (group === undefined) groups.set(current, [...leading.splice(0), entry])
+      else group.push(entry)
     }
   }
   return groups

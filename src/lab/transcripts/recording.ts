@@ -107,7 +107,7 @@ export interface LoadOptions {
 }
 
 /** One JSON value of a file, and its first line. */
-export interface SourceRecord {
+export interface SourceValue {
   readonly value: unknown
   readonly line: number
 }
@@ -124,5 +124,5 @@ export interface TranscriptLoader {
   readonly format: TranscriptFormat
   /** Whether a JSON value is an entry, or the whole document, of this format. */
   recognises(value: unknown): boolean
-  load(records: readonly SourceRecord[], context: LoadContext): readonly Recording[]
+  load(values: readonly SourceValue[], context: LoadContext): readonly Recording[]
 }

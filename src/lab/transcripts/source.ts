@@ -1,7 +1,7 @@
-import type { Problem, SourceRecord } from './recording.ts'
+import type { Problem, SourceValue } from './recording.ts'
 
 export interface Source {
-  readonly records: readonly SourceRecord[]
+  readonly values: readonly SourceValue[]
   readonly problems: readonly Problem[]
 }
 
@@ -9,23 +9,23 @@ export interface Source {
 export function readSource(text: string): Source {
   const start = text.charCodeAt(0) === 0xfeff ? 1 : 0
   const first = firstLine(text, start)
-  if (first === undefined) return { records: [], problems: [{ line: 1, message: 'The file is empty.' }] }
+  if (first === undefined) return { values: [], problems: [{ line: 1, message: 'The file is empty.' }] }
   // If the first line is a complete value, the file has one value per line; otherwise it is one document.
   if (parse(first.text) !== undefined || !/^[[{]/.test(first.text)) return readLines(text, start)
   const whole = parse(text.slice(start))
-  if (whole !== undefined) return { records: [{ value: whole.value, line: first.line }], problems: [] }
+  if (whole !== undefined) return { values: [{ value: whole.value, line: first.line }], problems: [] }
   const lines = readLines(text, start)
   // Several readable objects on lines of their own: JSON lines whose first line is broken.
-  if (lines.records.filter(({ value }) => typeof value === 'object' && value !== null).length > 1) return lines
+  if (lines.values.filter(({ value }) => typeof value === 'object' && value !== null).length > 1) return lines
   const salvaged = salvageJson(text.slice(start))
   if (salvaged === undefined) return lines
   const line = 1 + countLines(text, start + salvaged.cutAt)
-  const message = `The JSON document breaks off or is damaged here; what stands before it was read.`
-  return { records: [{ value: salvaged.value, line: first.line }], problems: [{ line, message }] }
+  const message = `The JSON document ends or is damaged here; everything before was read.`
+  return { values: [{ value: salvaged.value, line: first.line }], problems: [{ line, message }] }
 }
 
 function readLines(text: string, start: number): Source {
-  const records: SourceRecord[] = []
+  const values: SourceValue[] = []
   const problems: Problem[] = []
   let line = 0
   for (let from = start; from < text.length;) {
@@ -37,23 +37,23 @@ function readLines(text: string, start: number): Source {
     if (content === '') continue
     const parsed = parse(content)
     if (parsed !== undefined) {
-      records.push({ value: parsed.value, line })
+      values.push({ value: parsed.value, line })
       continue
     }
     const several = splitConcatenated(content)
-    for (const value of several.values) records.push({ value, line })
+    for (const value of several.values) values.push({ value, line })
     if (several.values.length > 1 && several.complete) {
-      problems.push({ line, message: `${several.values.length} JSON objects stand on one line; all were read.` })
+      problems.push({ line, message: `${several.values.length} JSON objects are on one line; all were read.` })
     } else {
       problems.push({ line, message: brokenLine(content, from > text.length, several.values.length) })
     }
   }
-  return { records, problems }
+  return { values, problems }
 }
 
 function brokenLine(content: string, last: boolean, read: number): string {
   const start = content.length > 40 ? `${content.slice(0, 40)}…` : content
-  const what = last ? 'The last line breaks off' : 'The line is not JSON'
+  const what = last ? 'The last line is incomplete' : 'The line is not JSON'
   return `${what} (${start})${read > 0 ? `; ${read} complete object(s) before the break were read.` : '; skipped.'}`
 }
 

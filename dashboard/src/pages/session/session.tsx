@@ -73,12 +73,12 @@ function Headline({ page }: { page: SessionPage }) {
       <Figure
         name="next request, at least"
         value={<LoadBar load={next} limit={page.limit} window={page.window} />}
-        hint="Last prompt and its answer; what the client adds comes on top"
+        hint="Last prompt and its answer, without what the client adds next"
       />
       <Figure
         name="limit"
         value={page.limit === 0 ? 'unknown' : `${tokens(page.limit)} of ${tokens(page.window)}`}
-        hint="What fits beside the answer, of the model's window"
+        hint="The part of the model's window that the prompt may use"
       />
       <Figure name="calls" value={tokens(page.calls)} />
       <Figure name="compactions" value={page.compactions} />

@@ -1,5 +1,5 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { piecesOf, usageOn } from '../shapes.ts'
 import { at, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
@@ -29,22 +29,22 @@ export const claudeCode: TranscriptLoader = {
     return type !== undefined && SIDE_TYPES.has(type)
   },
 
-  load(records, context) {
-    const agents = splitAgents(records)
+  load(values, context) {
+    const agents = splitAgents(values)
     return [...agents].map(([name, lines]) => loadAgent(lines, context, name))
   },
 }
 
 /** Separates sub-agents' lines, which may stand between those of the main conversation, into conversations of their own. */
-function splitAgents(records: readonly SourceRecord[]): Map<string, readonly SourceRecord[]> {
-  const agents = new Map<string, SourceRecord[]>()
-  for (const record of records) {
-    if (!isRecord(record.value)) continue
-    const side = record.value['isSidechain'] === true
-    const name = side ? (stringOf(record.value['agentId']) ?? 'sidechain') : ''
+function splitAgents(values: readonly SourceValue[]): Map<string, readonly SourceValue[]> {
+  const agents = new Map<string, SourceValue[]>()
+  for (const entry of values) {
+    if (!isRecord(entry.value)) continue
+    const side = entry.value['isSidechain'] === true
+    const name = side ? (stringOf(entry.value['agentId']) ?? 'sidechain') : ''
     const lines = agents.get(name)
-    if (lines === undefined) agents.set(name, [record])
-    else lines.push(record)
+    if (lines === undefined) agents.set(name, [entry])
+    else lines.push(entry)
   }
   // The file of a sub-agent has only side lines, or one line before them that belongs to no conversation.
   if (agents.size > 1 && !(agents.get('') ?? []).some(({ value }) => isRecord(value) && isRecord(value['message']))) {
@@ -53,7 +53,7 @@ function splitAgents(records: readonly SourceRecord[]): Map<string, readonly Sou
   return agents
 }
 
-function loadAgent(records: readonly SourceRecord[], context: LoadContext, name: string): Recording {
+function loadAgent(values: readonly SourceValue[], context: LoadContext, name: string): Recording {
   const builder = new RecordingBuilder({
     format: 'claude-code',
     wire: 'anthropic-messages',
@@ -63,7 +63,7 @@ function loadAgent(records: readonly SourceRecord[], context: LoadContext, name:
   const everything = context.options.resend === 'everything'
   const seen = new Set<string>()
   const branches = new Branches()
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     // A resumed session copies the lines of the previous one.
     const uuid = stringOf(value['uuid'])

@@ -13,7 +13,7 @@ export const cline: TranscriptLoader = {
     Array.isArray(value['messages']) &&
     'sessionId' in value &&
     ('system_prompt' in value || 'agent' in value),
-  load: (records, context) => records.map(({ value, line }) => loadSession(objectOf(value), line, context)),
+  load: (values, context) => values.map(({ value, line }) => loadSession(objectOf(value), line, context)),
 }
 
 function loadSession(document: Fields, line: number, context: LoadContext): Recording {

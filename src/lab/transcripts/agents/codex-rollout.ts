@@ -1,5 +1,5 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { usageIn } from '../../../core/usage.ts'
 import { at, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
@@ -16,7 +16,7 @@ export const codexRollout: TranscriptLoader = {
     if (!isRecord(value)) return false
     return (ENVELOPES.has(stringOf(value['type']) ?? '') && isRecord(value['payload'])) || isBareItem(value)
   },
-  load: (records, context) => [loadRollout(records, context)],
+  load: (values, context) => [loadRollout(values, context)],
 }
 
 const isBareItem = (value: Fields): boolean =>
@@ -32,10 +32,10 @@ interface Progress {
   model: string | undefined
 }
 
-function loadRollout(records: readonly SourceRecord[], context: LoadContext): Recording {
+function loadRollout(values: readonly SourceValue[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'codex-rollout', wire: 'openai-responses', ...context })
   const progress: Progress = { inputSince: true, responses: 0, totalTokens: -1, model: undefined }
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     const payload = isRecord(value['payload']) ? value['payload'] : value
     switch (value['type']) {

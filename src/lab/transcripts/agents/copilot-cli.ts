@@ -1,5 +1,5 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
@@ -10,12 +10,12 @@ export const copilotCli: TranscriptLoader = {
   format: 'copilot-cli',
   recognises: (value) =>
     isRecord(value) && isRecord(value['data']) && EVENT.test(stringOf(value['type']) ?? '') && 'id' in value,
-  load: (records, context) => [loadEvents(records, context)],
+  load: (values, context) => [loadEvents(values, context)],
 }
 
-function loadEvents(records: readonly SourceRecord[], context: LoadContext): Recording {
+function loadEvents(values: readonly SourceValue[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'copilot-cli', wire: 'openai-chat', ...context })
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     const data = objectOf(value['data'])
     switch (value['type']) {

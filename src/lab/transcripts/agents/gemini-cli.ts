@@ -17,16 +17,16 @@ export const geminiCli: TranscriptLoader = {
     if (isRecord(value['$set']) || '$rewindTo' in value || isSession(value)) return true
     return isMessage(value) && 'timestamp' in value && !('uuid' in value)
   },
-  load(records, context) {
+  load(values, context) {
     const sessions: Session[] = []
-    for (const { value, line } of records) {
+    for (const { value, line } of values) {
       if (!isRecord(value)) continue
       if (isSession(value)) {
         sessions.push(newSession())
         for (const message of recordsIn(value['messages'])) addMessage(sessions.at(-1) as Session, message, line)
       } else {
         if (sessions.length === 0) sessions.push(newSession())
-        applyRecord(sessions.at(-1) as Session, value, line)
+        applyChange(sessions.at(-1) as Session, value, line)
       }
     }
     return sessions.map((session) => loadSession(session, context))
@@ -52,15 +52,15 @@ const isMessage = (value: Fields): boolean =>
   ['user', 'gemini', 'info', 'error', 'warning'].includes(stringOf(value['type']) ?? '') &&
   typeof value['id'] === 'string'
 
-function applyRecord(session: Session, record: Fields, line: number): void {
+function applyChange(session: Session, change: Fields, line: number): void {
   const stretch = session.at(-1) as Session[number]
-  const rewindTo = stringOf(record['$rewindTo'])
+  const rewindTo = stringOf(change['$rewindTo'])
   if (rewindTo !== undefined) {
     const index = stretch.entries.findIndex(({ message }) => message['id'] === rewindTo)
     stretch.entries = stretch.entries.slice(0, Math.max(0, index))
-  } else if (isRecord(record['$set'])) {
-    if (Array.isArray(record['$set']['messages'])) replaceHistory(session, recordsIn(record['$set']['messages']), line)
-  } else if (isMessage(record)) addMessage(session, record, line)
+  } else if (isRecord(change['$set'])) {
+    if (Array.isArray(change['$set']['messages'])) replaceHistory(session, recordsIn(change['$set']['messages']), line)
+  } else if (isMessage(change)) addMessage(session, change, line)
 }
 
 function replaceHistory(session: Session, messages: readonly Fields[], line: number): void {

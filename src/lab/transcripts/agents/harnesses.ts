@@ -15,8 +15,8 @@ export const openHands: TranscriptLoader = {
     const [first] = recordsIn(events)
     return first !== undefined && ('action' in first || 'observation' in first)
   },
-  load: (records, context) =>
-    records.map(({ value, line }) => {
+  load: (values, context) =>
+    values.map(({ value, line }) => {
       const document = objectOf(value)
       const events = Array.isArray(value) ? value : document['history']
       return loadEvents(recordsIn(events), document, line, context)
@@ -116,8 +116,8 @@ export const sweAgent: TranscriptLoader = {
   format: 'swe-agent',
   recognises: (value) =>
     isRecord(value) && Array.isArray(value['trajectory']) && (Array.isArray(value['history']) || 'info' in value),
-  load: (records, context) =>
-    records.flatMap(({ value, line }) => (isRecord(value) ? [loadTrajectory(value, line, context)] : [])),
+  load: (values, context) =>
+    values.flatMap(({ value, line }) => (isRecord(value) ? [loadTrajectory(value, line, context)] : [])),
 }
 
 function loadTrajectory(document: Fields, line: number, context: LoadContext): Recording {
@@ -157,8 +157,8 @@ export const tauBench: TranscriptLoader = {
     recordsIn(Array.isArray(value) ? value : [value])
       .slice(0, 1)
       .some((task) => Array.isArray(task['traj'])),
-  load: (records, context) =>
-    records.flatMap(({ value, line }) =>
+  load: (values, context) =>
+    values.flatMap(({ value, line }) =>
       recordsIn(Array.isArray(value) ? value : [value]).map((task) => {
         const name = `task ${jsonText(task['task_id'])}, trial ${jsonText(task['trial'] ?? 0)}`
         const builder = new RecordingBuilder({ format: 'tau-bench', wire: 'openai-chat', ...context, name })
@@ -172,8 +172,8 @@ export const tauBench: TranscriptLoader = {
 export const tau2Bench: TranscriptLoader = {
   format: 'tau2-bench',
   recognises: (value) => simulationsOf(value).slice(0, 1).some(isSimulation),
-  load: (records, context) =>
-    records.flatMap(({ value, line }) =>
+  load: (values, context) =>
+    values.flatMap(({ value, line }) =>
       simulationsOf(value).map((simulation) => loadSimulation(objectOf(value), simulation, line, context)),
     ),
 }

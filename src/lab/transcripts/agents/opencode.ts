@@ -18,7 +18,7 @@ export const openCode: TranscriptLoader = {
     recordsIn(value['messages'])
       .slice(0, 1)
       .some((message) => isRecord(message['info']) && Array.isArray(message['parts'])),
-  load: (records, context) => records.map(({ value, line }) => loadSession(objectOf(value), line, context)),
+  load: (values, context) => values.map(({ value, line }) => loadSession(objectOf(value), line, context)),
 }
 
 function loadSession(document: Fields, line: number, context: LoadContext): Recording {

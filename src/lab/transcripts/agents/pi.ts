@@ -1,6 +1,6 @@
 import { isKnownUsage, usageIn } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { type Piece, piecesOf } from '../shapes.ts'
 import { at, objectOf, timeOf } from '../values.ts'
@@ -28,13 +28,13 @@ export const pi: TranscriptLoader = {
     if (type === 'message') return ROLES.has(stringOf(at(value, 'message', 'role')) ?? '')
     return TYPES.has(type) && 'timestamp' in value
   },
-  load: (records, context) => [loadSession(records, context)],
+  load: (values, context) => [loadSession(values, context)],
 }
 
-function loadSession(records: readonly SourceRecord[], context: LoadContext): Recording {
+function loadSession(values: readonly SourceValue[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'pi', wire: 'anthropic-messages', ...context })
   const entryLine = new Map<string, number>()
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     const id = stringOf(value['id'])
     if (id !== undefined) entryLine.set(id, line)
@@ -44,7 +44,7 @@ function loadSession(records: readonly SourceRecord[], context: LoadContext): Re
       builder.user([textOf(value['summary'])], line)
       // Older sessions give the index of the first kept entry, newer ones its id.
       const index = numberOf(value['firstKeptEntryIndex'])
-      const kept = index === undefined ? entryLine.get(stringOf(value['firstKeptEntryId']) ?? '') : records[index]?.line
+      const kept = index === undefined ? entryLine.get(stringOf(value['firstKeptEntryId']) ?? '') : values[index]?.line
       if (kept !== undefined) builder.repeatFrom(kept)
     }
   }
