@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { PlimsollEvent } from '../core/events.ts'
+import type { EventBody, PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { liveEvents } from '../drivers/live-events.ts'
 import { openStore, withoutPassword } from '../drivers/open-store.ts'
@@ -65,6 +65,7 @@ export async function openProxy(
     hub.take(event)
     metrics.take(event)
   }
+  const report = (event: EventBody): void => count({ ...event, at: Date.now(), tenant: '', session: '' })
   const storeUrl = settings.store ?? defaultStore()
   const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
   // A trial run with a random secret: a wrong address is reported before requests are served.
@@ -90,13 +91,10 @@ export async function openProxy(
       plimsoll.ledger.take(event)
     },
     atMostOnceAMinute((error) =>
-      count({
+      report({
         type: 'degraded',
         what: 'events of other proxies',
         cause: error instanceof Error ? error.message : String(error),
-        at: Date.now(),
-        tenant: '',
-        session: '',
       }),
     ),
   )
@@ -112,7 +110,7 @@ export async function openProxy(
       policy: async () => page.settings?.() ?? [],
       async demo() {
         void runDemoSession(plimsoll.gateway).catch(({ message }: Error) =>
-          count({ type: 'warning', topic: 'demo', message, at: Date.now(), tenant: '', session: '' }),
+          report({ type: 'warning', topic: 'demo', message }),
         )
       },
     },

@@ -273,9 +273,7 @@ describe('call ids that begin anew', () => {
     expect(messages.slice(0, 4)).toEqual(history.slice(0, 4))
     expect(messages[4]?.tool_calls?.[0]?.id).toBe('call_0_2')
     expect(messages[5]?.tool_call_id).toBe('call_0_2')
-    expect(loaded.problems).toEqual([
-      { line: 1, message: 'Call id call_0 was used before; this call got a new id.' },
-    ])
+    expect(loaded.problems).toEqual([{ line: 1, message: 'Call id call_0 was used before; this call got a new id.' }])
   })
 })
 
