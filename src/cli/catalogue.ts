@@ -60,14 +60,12 @@ export function estimateFor(model = '', text: string): number {
   return estimateTokens(text, family).tokens
 }
 
-/** The model's window; undefined for a model that is not in the catalogue. */
 export function windowOf(model: string | undefined): number | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)
   return match === 'default' ? undefined : info.window
 }
 
-/** The model's list price; undefined when the catalogue has none. */
 export function priceOf(model: string | undefined): PriceModel | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)

@@ -5,7 +5,6 @@ import { policyNamed } from '../engine/presets/index.ts'
 import { plainSettingsOf } from './proxy-options.ts'
 import { defaultStore } from '../plimsoll.ts'
 
-/** A setting's value, and where it comes from. */
 export interface Shown {
   readonly name: string
   readonly value: unknown

@@ -44,7 +44,6 @@ const FIXED = Object.entries(SETTINGS)
 export interface PageTexts {
   /** Variables that point an agent at this address. */
   readonly connect?: (url: string) => DashboardInfo['connect']
-  /** Every setting and where it comes from. */
   readonly settings?: () => readonly PolicyRow[]
 }
 
@@ -128,14 +127,15 @@ export async function openProxy(
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
-    async close() {
-      const failures: unknown[] = []
-      // In this order, and all of them: when one part fails to close, the others still write their data.
-      for (const part of [served.proxy, others, plimsoll])
-        await part.close().catch((error: unknown) => failures.push(error))
-      if (failures.length > 0) throw failures[0]
-    },
+    close: () => closeAll([served.proxy, others, plimsoll]),
   }
+}
+
+/** Closes parts in this order. When one fails, the others are closed too, so that they write their data. */
+async function closeAll(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const part of parts) await part.close().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Serves an engine on a socket: agents' requests, the page, metrics, events and control routes. */

@@ -14,7 +14,6 @@ export const reading =
 export const wholeNumber = reading(count())
 /** The same, at least one. */
 export const oneOrMore = reading(count('', 1))
-/** A TCP port. */
 export const portNumber = reading(number('', 'count', { words: 'a port', max: 65_535 }))
 export const tokenCount = reading(tokens())
 export const byteCount = reading(bytes())
@@ -23,7 +22,6 @@ export const byteCount = reading(bytes())
 export const tokenCounts = (text: string): number[] =>
   /^\d{1,3}(?:,\d{3})+$/.test(text) ? [tokenCount(text)] : text.split(',').map((part) => tokenCount(part.trim()))
 
-/** Names separated by commas. */
 export function nameList(text: string): string[] {
   const names = text.split(',').map((name) => name.trim())
   if (names.some((name) => name === '')) throw new InvalidArgumentError('It should be names separated by commas.')

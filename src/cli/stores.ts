@@ -17,7 +17,6 @@ export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<
   return (await sessions.tenants()).filter((name) => name !== SYSTEM_TENANT)
 }
 
-/** Sessions, newest first. */
 export async function listSessions(stores: Stores, tenant?: string): Promise<readonly SessionRow[]> {
   return listedSessions(stores.sessions, await tenantsOf(stores, tenant))
 }

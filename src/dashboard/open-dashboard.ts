@@ -31,7 +31,6 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
-  // Used for reading only.
   const steps = hiddenSteps(sessions)
   return createDashboard({
     info: async () => ({

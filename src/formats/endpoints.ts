@@ -20,7 +20,6 @@ export function routeOf(method: string, path: string): Route | undefined {
   return undefined
 }
 
-/** The path with another model, if it names a model. */
 export function withPathModel(path: string, route: Route, model: string): string {
   return route.model === undefined
     ? path
@@ -98,6 +97,5 @@ export function refuseUnspoken(path: string, prefixes: readonly string[]): void 
 const VENDOR_HOSTS =
   /(?:^|\.)(?:openai\.com|anthropic\.com|claude\.ai|googleapis\.com|azure\.com|amazonaws\.com|aliyuncs\.com|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com|cohere\.com|cohere\.ai|together\.ai|together\.xyz|fireworks\.ai|cerebras\.ai|perplexity\.ai|moonshot\.(?:ai|cn)|z\.ai|bigmodel\.cn|minimax(?:i)?\.(?:io|com|chat)|nvidia\.com|githubcopilot\.com|github\.ai|sambanova\.ai|deepinfra\.com|baseten\.co|vercel\.sh)$/
 
-/** Whether a base URL is a vendor's. */
 export const isVendor = (endpoint: string): boolean =>
   URL.canParse(endpoint) && VENDOR_HOSTS.test(new URL(endpoint).hostname)

@@ -59,10 +59,8 @@ export function detectFormat(body: unknown): WireFormat | undefined {
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 
-/** The names of the wires. */
 export const WIRE_FORMATS: readonly WireFormat[] = wires.map(({ id }) => id as WireFormat)
 
-/** The wires' codecs by name. */
 export const CODECS = Object.fromEntries(wires.map(({ id, codec }) => [id, codec])) as Readonly<
   Record<WireFormat, Codec>
 >

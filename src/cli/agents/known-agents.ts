@@ -3,7 +3,6 @@ import { basename, join } from 'node:path'
 import { parsedJson, recordOf } from '../../core/values.ts'
 import { baseUrlsAt } from '../../formats/endpoints.ts'
 
-/** The command line and environment to start an agent with. */
 export interface Launch {
   readonly args: readonly string[]
   /** Variables in addition to those that every command gets. */
@@ -11,7 +10,6 @@ export interface Launch {
 }
 
 export interface LaunchRequest {
-  /** The URL of the proxy. */
   readonly url: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>

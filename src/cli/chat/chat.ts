@@ -57,7 +57,6 @@ interface ChatSetup {
   readonly sessionId?: string
 }
 
-/** The settings of a file that a chat uses. */
 export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets' | 'redact'> {
   /** @throws PlimsollError for an unknown name. */
   policyOf(name: string): Policy

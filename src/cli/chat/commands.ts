@@ -15,7 +15,6 @@ interface SlashContext {
   leave(): void
 }
 
-/** A slash command. */
 interface Slash {
   readonly name: string
   /** Its argument, as the help shows it. */

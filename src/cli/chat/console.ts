@@ -191,7 +191,6 @@ const UNSAFE = /[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 /** Text of a model or tool must not move the cursor or change the window title. */
 const safeText = (text: string): string => text.replace(UNSAFE, '')
 
-/** Prints a chat while it runs. */
 export function screenView(console: Console, spinner: Spinner): ChatView & { endText(): void } {
   const { paint, write } = console
   let inText = false

@@ -134,7 +134,6 @@ export function columnChart(values: readonly number[], options: ChartOptions): r
   return rows
 }
 
-/** The highest value of each column. */
 function peaks(values: readonly number[], columns: number): readonly number[] {
   const count = Math.min(columns, values.length)
   // Few values get broader columns, so that a short session still fills the chart.

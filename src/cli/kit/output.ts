@@ -6,7 +6,6 @@ import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 /** Exit codes, stable for scripts. */
 export const EXIT = {
   ok: 0,
-  /** The command failed. */
   failure: 1,
   /** The command line or a file it names is wrong. */
   usage: 2,
@@ -65,7 +64,6 @@ export interface Screen {
   readonly colour: boolean
   /** A line can be overwritten. */
   readonly animates: boolean
-  /** Columns. */
   readonly width: number
 }
 
@@ -157,7 +155,6 @@ function columnsThatFit(columns: readonly Column[], widths: readonly number[], w
   return shown
 }
 
-/** Prints either JSON for programs or text for people. */
 export function print(asJson: boolean | undefined, value: unknown, text: () => string): void {
   process.stdout.write(asJson === true ? `${harmlessJson(value, 2)}\n` : ended(harmless(text())))
 }

@@ -6,11 +6,9 @@ import { dollars, grouped, percent, plainText, plural, short } from '../kit/figu
 import { composition, linesPart, loadChart, shown, table } from './parts.ts'
 
 export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'> {
-  /** Counts tokens as the recording's model does. */
   readonly countText: (text: string, model: string | undefined) => number
   /** One window for all recordings, or by model. */
   readonly window?: number | ((model: string | undefined) => number | undefined)
-  /** List prices by model. */
   readonly price?: (model: string | undefined) => PriceModel | undefined
 }
 

@@ -182,7 +182,6 @@ function checks({ result, steps }: ReplayedSession): ReportPart | false {
   return linesPart('Checks', lines)
 }
 
-/** Each compaction with its record. */
 function compactions({ epochs }: ReplayedSession): ReportPart | false {
   return (
     epochs.length > 0 && {

@@ -19,7 +19,6 @@ export interface ItemPosition extends Position {
 const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
-/** This wire's bodies, read. */
 export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: ['cache_control'],

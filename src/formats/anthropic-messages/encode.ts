@@ -229,7 +229,6 @@ function bindingSplice(root: JsonNode): Splice[] {
   return [spliceMember(thinking, 'block_binding', '{"prefix_mismatch_behavior":"drop_block"}')]
 }
 
-/** A tool in the request's list. */
 export interface DeclaredTool {
   name: string
   description: string
@@ -247,7 +246,6 @@ export function declare({ name, description, parameters }: NewTool): DeclaredToo
 /** The wire requires an output cap; this one is set when the request has none. */
 const DEFAULT_MAX_TOKENS = 4096
 
-/** Writes a conversation that came from another wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   const body = {

@@ -135,7 +135,6 @@ interface Turn {
   readonly blocks: PlacedBlock[]
 }
 
-/** The rules of the Messages API. */
 export const checkAnthropicMessages = checkBody(
   ANTHROPIC_RULES,
   'Input should be a valid dictionary',

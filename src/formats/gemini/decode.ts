@@ -56,7 +56,6 @@ export function newKey(root: JsonNode, key: string): string {
   return TELLING_KEYS.some((telling) => member(root, telling) !== undefined) ? snakeCase(key) : key
 }
 
-/** This wire's bodies, read. */
 export const body = decoder<ItemPosition>({
   format: FORMAT,
   // In the body itself, or in the request that Code Assist wrapped.

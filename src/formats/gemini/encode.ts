@@ -209,7 +209,6 @@ export function keeper(): { push(event: Fields): void; value(): unknown } {
 /** Gemini 3 refuses a call without a signature; this is the documented value for calls of other models. */
 export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Writes a conversation that came from another wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice: choice } = draft
   if (choice?.single === true) draft.lose(undefined, 'the wish for one call at a time')

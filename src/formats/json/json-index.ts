@@ -28,7 +28,6 @@ export class JsonNode implements Span {
   readonly type: 'object' | 'array' | 'string' | 'scalar'
   /** The number of elements of an array; 0 for other values. */
   readonly length: number
-  /** The text of the whole body. */
   readonly text: string
   readonly #known: KnownList | undefined
   #members: readonly JsonMember[] | undefined
@@ -47,7 +46,6 @@ export class JsonNode implements Span {
     this.type = Array.isArray(value) ? 'array' : isObject ? 'object' : typeof value === 'string' ? 'string' : 'scalar'
   }
 
-  /** The value's own text. */
   get raw(): string {
     return cutOut(this.text, this.start, this.end)
   }

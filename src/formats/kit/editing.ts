@@ -46,7 +46,6 @@ const placeOf = ({ origin }: Item): RestoredOrigin | undefined =>
 
 const isRestored = (item: Item): boolean => item.origin?.format === FORMAT
 
-/** Whether two items are from the same messages. */
 const isBeside = (a: Item, b: Item): boolean => placeOf(a)?.messages === placeOf(b)?.messages
 
 /** Reads messages of a wire as items for another body; `list` is the member that contains its history. */

@@ -103,7 +103,6 @@ export const shown = (value: unknown): string => {
       : typeof value
 }
 
-/** A list in a message, shortened. */
 export const quoted = (values: readonly string[]): string =>
   values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
 

@@ -52,7 +52,6 @@ function capSplices(root: JsonNode, cap: number, members: Members): Splice[] {
   return []
 }
 
-/** Writes a conversation that came from another wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice } = draft
   const mayCall = toolChoice?.mode !== 'none'

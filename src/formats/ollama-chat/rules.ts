@@ -20,7 +20,6 @@ const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
 /** The server's definition of base64. The length is checked separately, because a pattern is slow on megabytes. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The rules of `/api/chat`. */
 export const checkOllamaChat = checkBody(OLLAMA_CHAT_RULES, 'The body is not an object.', (context) => {
   const { body, found } = context
   const { model, messages = [], tools } = body

@@ -55,7 +55,6 @@ export const chatDecoder = (wire: ChatReading): Decoder<ItemPosition> =>
     readMessage: (reader, message, index) => readMessage(wire, reader, message, index),
   })
 
-/** This wire's bodies, read. */
 export const body = chatDecoder({
   format: FORMAT,
   markKeys: MARK_KEYS,

@@ -226,7 +226,6 @@ function callSplice(body: JsonNode, text: string, hasObjects = false): Splice {
   return spliceMember(body, 'arguments', isObject ? objectJson(text) : JSON.stringify(objectJson(text)))
 }
 
-/** A tool in the request's list. */
 export interface DeclaredTool {
   type: 'function'
   function: { name: string; description: string; parameters: Record<string, unknown> }
@@ -243,7 +242,6 @@ export function declare({ name, description, parameters }: NewTool): DeclaredToo
 export const capKey = (model: string): string =>
   /^(?:openai\/)?(?:o\d|gpt-[5-9])/.test(model) ? 'max_completion_tokens' : 'max_tokens'
 
-/** Writes a conversation that came from another wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   const body = {

@@ -39,7 +39,6 @@ export const OPENAI_CHAT_RULES = {
 
 type ChatRuleContext = RuleContext<typeof OPENAI_CHAT_RULES>
 
-/** The rules of chat completions. */
 export const checkOpenAiChat = checkBody(OPENAI_CHAT_RULES, NO_OBJECT, (context) => {
   checkEnvelope(context)
   listOf(context.body.messages).forEach((message, index) => checkMessage(context, message, index))

@@ -25,7 +25,6 @@ export function typeOf(fields: Fields): string {
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
 }
 
-/** This wire's bodies, read. */
 export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: ['prompt_cache_breakpoint'],

@@ -204,7 +204,6 @@ function writeMessage(item: Item, mark?: CacheMark): string {
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-/** A tool in the request's list. */
 export interface DeclaredTool {
   type: 'function'
   name: string
@@ -224,7 +223,6 @@ export function declare({ name, description, parameters }: NewTool): DeclaredToo
   }
 }
 
-/** Writes a conversation that came from another wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   if (sampling.stop !== undefined) draft.lose(undefined, 'stop sequences')

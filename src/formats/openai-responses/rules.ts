@@ -37,7 +37,6 @@ export const OPENAI_RESPONSES_RULES = {
 
 type Context = RuleContext<typeof OPENAI_RESPONSES_RULES>
 
-/** The rules of the Responses API. */
 export const checkOpenAiResponses = checkBody(OPENAI_RESPONSES_RULES, NO_OBJECT, (context) => {
   checkEnvelope(context)
   checkItems(context)

@@ -7,7 +7,6 @@ import { plainErrorIn } from '../kit/streams.ts'
 export interface AnswerPart {
   readonly kind: 'text' | 'reasoning' | 'call'
   readonly text: string
-  /** The call's id. */
   readonly id?: string
   readonly name?: string
 }
@@ -39,7 +38,6 @@ export interface AnswerPiece {
 
 /** How a wire's answers are written and read. */
 export interface Answers {
-  /** A writer for one answer. */
   writer(): AnswerWriter
   /** What an event adds to the answer; empty for other events. */
   pieces(event: Fields): readonly AnswerPiece[]
@@ -78,7 +76,6 @@ export const PLAIN_ANSWERS: Pick<Answers, 'errorIn' | 'errorEvent' | 'wantsUsage
 export const piece = (kind: AnswerPiece['kind'], key: string, text: unknown): AnswerPiece[] =>
   typeof text === 'string' && text !== '' ? [{ kind, key, text }] : []
 
-/** The beginning of a call. */
 export const callPiece = (key: string, id: unknown, name: unknown, text = ''): AnswerPiece[] => [
   {
     kind: 'call',
@@ -115,7 +112,6 @@ export const argumentsOf = ({ text }: AnswerPart): Fields => {
   return text.trim() === '' ? {} : { input: text }
 }
 
-/** All events of a complete answer. */
 export function eventsOf(writer: AnswerWriter, head: AnswerHead, end: AnswerEnd): StreamEvent[] {
   const shown = end.parts.filter((part) => writer.shows(part.kind))
   return [

@@ -23,7 +23,6 @@ export interface HiddenStep {
 /** An event that is forwarded: unchanged, or rewritten. */
 export type Passed = 'same' | StreamEvent
 
-/** Whether a tool of this name is ours. */
 export type IsOurs = (name: string) => boolean
 
 /** One stream to the client, made of one or more answers of the upstream. Each wire decides what of an event the client gets. */

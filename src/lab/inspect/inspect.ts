@@ -48,7 +48,6 @@ export interface Inspection {
   readonly usage?: Usage
   /** List price of the reported usage; without the output where its count is too small. */
   readonly costUsd?: number
-  /** Number of calls without usage. */
   readonly withoutUsage: number
   /** The reported output is too small, because the file contains values from the start of the streams. */
   readonly outputPartial: boolean
@@ -108,7 +107,6 @@ function biggestOf(pieces: readonly Piece[], top: number): readonly BigItem[] {
     }))
 }
 
-/** The sums over many sessions. */
 export interface Overview {
   readonly sessions: number
   readonly calls: number

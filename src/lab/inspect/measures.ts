@@ -134,7 +134,6 @@ const KIND: Readonly<Record<string, string>> = {
   media: 'media',
 }
 
-/** The name of a kind of item in an inspection. */
 const contentKind = (kind: string): string => KIND[kind] ?? 'other'
 
 /** Tokens by kind of content, largest first. */
@@ -276,7 +275,6 @@ export interface CompositionLayer {
   readonly kind: string
   /** The tool, for results. */
   readonly tool?: string
-  /** One number for each call. */
   readonly tokens: readonly number[]
 }
 

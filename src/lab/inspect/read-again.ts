@@ -1,6 +1,5 @@
 import { distinct, fileRead, type Piece } from './measures.ts'
 
-/** A file that was read more than once. */
 export interface ReadAgain {
   readonly path: string
   readonly reads: number

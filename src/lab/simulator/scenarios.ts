@@ -155,7 +155,6 @@ function row(
   return { name, ...options, turn, toolName, expects: expectationsOf(asserts), reference: { compactions, peakReal } }
 }
 
-/** A name of exactly this length. */
 const nameOf = (tool: number, length: number): string => `t${tool.toString(36)}`.padEnd(length, '_')
 
 function expectationsOf(asserts: string): Expectations {

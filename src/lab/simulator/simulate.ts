@@ -27,7 +27,6 @@ export interface SimulateOptions {
   readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock' | 'summarizer'>
   /** The summarizer's answer. @default one sentence of 120 characters */
   readonly summarise?: (request: SummaryRequest) => Promise<SummaryAnswer> | SummaryAnswer
-  /** Called after each step. */
   readonly onStep?: (step: SimulatedStep) => void
 }
 
@@ -67,7 +66,6 @@ export interface SimulationResult {
   readonly typedErrors: number
   /** The largest prompt, by the provider's count. */
   readonly peakReal: number
-  /** The limit under the policy. */
   readonly limit: number
 }
 

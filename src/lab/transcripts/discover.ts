@@ -2,7 +2,6 @@ import { readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, sep } from 'node:path'
 
-/** A session file that a client left on this machine. */
 export interface FoundSession {
   readonly client: 'claude-code' | 'codex' | 'gemini-cli' | 'pi' | 'opencode'
   readonly path: string

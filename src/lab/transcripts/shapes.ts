@@ -63,7 +63,6 @@ const anthropicShape: WireShape = {
   },
 }
 
-/** The elements that match, and the others. */
 function split<T>(all: readonly T[], matches: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
   return [all.filter(matches), all.filter((one) => !matches(one))]
 }

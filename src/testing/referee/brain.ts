@@ -22,7 +22,6 @@ export interface BrainTurn {
   readonly model: string
   readonly lane: string
   readonly inputTokens: number
-  /** Names of the declared tools. */
   readonly tools: readonly string[]
 }
 
@@ -31,7 +30,6 @@ export type Script = readonly Answer[] | ((turn: BrainTurn) => Answer)
 
 export const say = (text: string): Answer => ({ parts: [{ type: 'text', text }] })
 
-/** An answer with one call. */
 export const call = (name: string, input: Fields = {}, text?: string): Answer => calls([{ name, input }], text)
 
 /** An answer with parallel calls, after an optional text. */
@@ -141,7 +139,6 @@ function cutToFit(text: string, limit: number, countTokens: (text: string) => nu
 
 const wholeCharacters = (text: string): string => text.replace(/[\uD800-\uDBFF]$/, '')
 
-/** The output tokens of an answer. */
 export function outputOf(
   answer: Answer,
   countTokens: (text: string) => number,

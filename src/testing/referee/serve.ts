@@ -60,7 +60,6 @@ export interface RunningReferee extends Omit<Referee, 'close'> {
   close(): Promise<void>
 }
 
-/** A referee that listens on a socket. */
 export async function startReferee(options: StartRefereeOptions): Promise<RunningReferee> {
   const { port = 0, host = '127.0.0.1' } = options
   const referee = createInProcessReferee(options)

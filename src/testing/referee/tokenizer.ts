@@ -49,7 +49,6 @@ function signedUnit(text: string): number {
 // A history is sent again with every request; counting only new texts keeps long simulations fast.
 const MEMO_ENTRIES = 50_000
 
-/** Caches the counts of texts. */
 export function memoise(count: HiddenTokenizer): HiddenTokenizer {
   const seen = new Map<string, number>()
   return (text) => {

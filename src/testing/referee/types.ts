@@ -129,7 +129,6 @@ export interface CountedSegment extends Segment {
 export interface RequestFacts {
   readonly model: string
   readonly stream: boolean
-  /** The request's own output cap. */
   readonly maxOutput: number | undefined
   readonly segments: readonly Segment[]
   readonly tools: readonly string[]
@@ -225,7 +224,6 @@ export interface Dialect {
   errorEvent?(failure: Failure, id: string): StreamEvent
   /** An error after status 200: as a whole answer, and as the events before any content. @default the error alone */
   refuseInside?(failure: Failure, id: string, nowSeconds: number): Rendered
-  /** The answer as a whole and as events. */
   render(context: RenderContext): Rendered
   count(tokens: number): unknown
   models(ids: readonly string[], window: number): unknown

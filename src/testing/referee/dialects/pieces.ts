@@ -24,7 +24,6 @@ export function pieces(text: string): string[] {
   return cut
 }
 
-/** A tool declaration in the prompt. */
 export function toolSegment(tool: Fields, index: number): Segment {
   const text = JSON.stringify(tool)
   return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
@@ -42,7 +41,6 @@ export const routeBy =
     return found && { kind: found[1] }
   }
 
-/** Names of the declared functions. */
 export const functionNames = (tools: unknown): string[] =>
   recordsIn(tools)
     .map((tool) => (isRecord(tool['function']) ? textOf(tool['function']['name']) : ''))
