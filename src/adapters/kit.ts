@@ -216,7 +216,7 @@ function matched<M>(
 
 const PLIMSOLL: Argument = {
   name: 'plimsoll',
-  schema: driver('what createPlimsoll() gives', 'session'),
+  schema: driver('the result of createPlimsoll()', 'session'),
 }
 
 const SESSION: Argument = {

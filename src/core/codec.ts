@@ -9,9 +9,8 @@ export interface Codec {
   readonly format: string
   readonly traits: WireTraits
   /**
-   * What stands at the start of both bodies is not read again: items that `before` has as well are the very same objects, so that work done for
-   * them once can be found by them.
-   * @throws PlimsollError with code `bad-input` for text that is no request of this wire.
+   * If `before` is given, the part that both bodies begin with is not read again: its items are the same objects, so that work cached by item is
+   * found. @throws PlimsollError with code `bad-input` for text that is no request of this wire.
    */
   decode(text: string, before?: Conversation): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */

@@ -5,7 +5,7 @@ export interface Query {
   readonly words: readonly AskedWord[]
   /** The words as numbers, and the index of the word that each form belongs to. */
   readonly places: ReadonlyMap<number, number>
-  /** Exact strings in lower case. Entries with them come first; a query of exact strings only finds nothing else. */
+  /** Exact strings in lower case. Entries with them come first; a query with exact strings alone finds nothing else. */
   readonly exact: readonly string[]
   readonly isOnlyExact: boolean
   readonly file?: string
