@@ -10,7 +10,8 @@ export interface Codec {
   readonly traits: WireTraits
   /**
    * If `before` is given, the part that both bodies begin with is not read again: its items are the same objects, so that work cached by item is
-   * found. @throws PlimsollError with code `bad-input` for text that is no request of this wire.
+   * found.
+   * @throws PlimsollError with code `bad-input` for text that is no request of this wire.
    */
   decode(text: string, before?: Conversation): Conversation
   /** Untouched spans are byte-equal; `losses` is empty whenever the conversation came from this codec. */
