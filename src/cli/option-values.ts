@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { checked } from '../settings/check.ts'
-import { bytes, count, number, tokens, type Schema } from '../settings/values.ts'
+import { count, number, tokens, type Schema } from '../settings/values.ts'
 
 /** Reads the text of an option by its schema: `200k`, `64MiB`, `65%`. */
 export const reading =
@@ -16,7 +16,6 @@ export const wholeNumber = reading(count())
 export const oneOrMore = reading(count('', 1))
 export const portNumber = reading(number('', 'count', { words: 'a port', max: 65_535 }))
 export const tokenCount = reading(tokens())
-export const byteCount = reading(bytes())
 
 /** Several numbers of tokens: `16k,32k,64k`. `200,000` is one number. */
 export const tokenCounts = (text: string): number[] =>

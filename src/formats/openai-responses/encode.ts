@@ -113,7 +113,6 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source
   const members: Members = new Map()
   if (changes.maxOutputTokens !== undefined) members.set('max_output_tokens', String(changes.maxOutputTokens))
-  if (changes.dropPreviousResponseId === true) members.set('previous_response_id', undefined)
   const { compactAtTokens } = changes.native ?? {}
   // Not set if the client manages its context itself.
   if (compactAtTokens !== undefined && (member(root, 'context_management')?.value ?? null) === null)

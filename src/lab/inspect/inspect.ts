@@ -2,6 +2,7 @@ import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import {
   distinct,
+  mergedSlices,
   slicesOf,
   type Slice,
   growthOf,
@@ -107,15 +108,8 @@ function biggestOf(pieces: readonly Piece[], top: number): readonly BigItem[] {
     }))
 }
 
-export interface Overview {
+export interface Overview extends Pick<Inspection, 'calls' | 'tokens' | 'sentTokens' | 'slices' | 'usage' | 'costUsd'> {
   readonly sessions: number
-  readonly calls: number
-  readonly tokens: number
-  readonly sentTokens: number
-  readonly slices: readonly Slice[]
-  readonly usage?: Usage
-  /** Only of sessions with a known price. */
-  readonly costUsd?: number
 }
 
 export function overviewOf(inspections: readonly Inspection[]): Overview {
@@ -131,20 +125,4 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
     costUsd: costs.length > 0 ? costs.reduce((sum, cost) => sum + cost, 0) : undefined,
   }
-}
-
-/** Merges slices of the same kind; the largest come first. */
-function mergedSlices(all: readonly Slice[]): readonly Slice[] {
-  const byKey = new Map<string, Slice>()
-  for (const slice of all) {
-    const key = `${slice.kind} ${slice.tool ?? ''}`
-    const known = byKey.get(key)
-    byKey.set(key, {
-      ...slice,
-      items: slice.items + (known?.items ?? 0),
-      tokens: slice.tokens + (known?.tokens ?? 0),
-      sentTokens: slice.sentTokens + (known?.sentTokens ?? 0),
-    })
-  }
-  return [...byKey.values()].sort((a, b) => b.sentTokens - a.sentTokens)
 }

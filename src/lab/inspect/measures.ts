@@ -143,27 +143,35 @@ export function slicesOf(
   unrecorded: Unrecorded,
   { countText }: InspectOptions,
 ): readonly Slice[] {
-  const slices = new Map<string, Slice>()
-  const add = (kind: string, tool: string | undefined, tokens: number, times: number) => {
-    const key = `${kind} ${tool ?? ''}`
-    const before = slices.get(key) ?? { kind, tool, items: 0, tokens: 0, sentTokens: 0 }
-    slices.set(key, {
-      ...before,
-      items: before.items + 1,
-      tokens: before.tokens + tokens,
-      sentTokens: before.sentTokens + tokens * times,
-    })
-  }
+  const slices: Slice[] = []
+  const add = (kind: string, tool: string | undefined, tokens: number, times: number) =>
+    slices.push({ kind, tool, items: 1, tokens, sentTokens: tokens * times })
   if (system !== undefined) add('system', undefined, countText(system), calls.length)
   for (const tool of tools) add('tools', undefined, countText(tool.json), calls.length)
-  if (unrecorded.sentTokens > 0) slices.set('unrecorded', { kind: 'unrecorded', items: 1, ...unrecorded })
+  if (unrecorded.sentTokens > 0) slices.push({ kind: 'unrecorded', items: 1, ...unrecorded })
   for (const { part, tokens, timesSent, tool = UNKNOWN } of distinct(pieces)) {
     const kind = contentKind(part.kind)
     add(kind, kind === 'results' ? tool : undefined, tokens, timesSent)
   }
-  return [...slices.values()]
+  return mergedSlices(slices)
     .map((slice) => ({ ...slice, tokens: Math.round(slice.tokens), sentTokens: Math.round(slice.sentTokens) }))
     .sort((a, b) => b.sentTokens - a.sentTokens || b.tokens - a.tokens)
+}
+
+/** Merges slices of the same kind; the largest come first. */
+export function mergedSlices(all: readonly Slice[]): Slice[] {
+  const byKey = new Map<string, Slice>()
+  for (const slice of all) {
+    const key = `${slice.kind} ${slice.tool ?? ''}`
+    const known = byKey.get(key)
+    byKey.set(key, {
+      ...slice,
+      items: slice.items + (known?.items ?? 0),
+      tokens: slice.tokens + (known?.tokens ?? 0),
+      sentTokens: slice.sentTokens + (known?.sentTokens ?? 0),
+    })
+  }
+  return [...byKey.values()].sort((a, b) => b.sentTokens - a.sentTokens)
 }
 
 /** Merges a part that a compaction kept with its copy: it is one item that was sent before and after the compaction. */

@@ -35,8 +35,6 @@ export interface SentRequest {
   readonly outputTokens: number
   /** Time in milliseconds; without it the cache counts as warm. */
   readonly at?: number
-  /** A summarizer's request has its own prefix and does not change the session's cache. @default 'turn' */
-  readonly purpose?: 'turn' | 'summary'
 }
 
 export interface SessionPrice {
@@ -46,7 +44,6 @@ export interface SessionPrice {
   readonly inputCostUsd: number
   /** Cached tokens as a share of all prompt tokens. */
   readonly cacheHitRate: number
-  readonly peakTokens: number
 }
 
 /** Prices a session call by call: the prefix that a request shares with the previous one is read from the cache, the rest is written. */
@@ -57,7 +54,6 @@ export class SessionPricer {
   #usage = NO_USAGE
   #cost = 0
   #inputCost = 0
-  #peak = 0
 
   constructor(price: PriceModel) {
     this.#price = price
@@ -65,7 +61,7 @@ export class SessionPricer {
 
   /** The usage that the provider would report for this request. */
   add(request: SentRequest): Usage {
-    const { pieces, outputTokens, at, purpose = 'turn' } = request
+    const { pieces, outputTokens, at } = request
     let tokens = 0
     for (const piece of pieces) tokens += piece.tokens
     const elapsedMs = at === undefined || this.#previousAt === undefined ? 0 : Math.max(0, at - this.#previousAt)
@@ -77,11 +73,8 @@ export class SessionPricer {
     this.#usage = addUsage(this.#usage, usage)
     this.#cost += costOfUsage(usage, this.#price)
     this.#inputCost += costOfUsage({ ...usage, output: 0 }, this.#price)
-    if (purpose === 'turn') {
-      this.#peak = Math.max(this.#peak, tokens)
-      this.#previous = pieces
-      this.#previousAt = at
-    }
+    this.#previous = pieces
+    this.#previousAt = at
     return usage
   }
 
@@ -92,7 +85,6 @@ export class SessionPricer {
       costUsd: this.#cost,
       inputCostUsd: this.#inputCost,
       cacheHitRate: usage.input === 0 ? 0 : usage.cacheRead / usage.input,
-      peakTokens: this.#peak,
     }
   }
 }

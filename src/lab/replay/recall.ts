@@ -132,14 +132,13 @@ function turnTerms(call: ReplayCall): TurnTerms {
 
 /**
  * Shares of what the answers needed. A recall is the mean over the calls that needed anything, so that one call that repeats a file of four hundred
- * lines does not dominate; `pooled` weighs each quote and name equally.
+ * lines does not dominate.
  */
 export interface Recall {
   readonly quoteRecall: number
   readonly nameRecall: number
   /** Quotes and names in the view, or in an artifact that the view mentions and a tool of the request can open. */
   readonly recoverableRecall: number
-  readonly pooled: { readonly quoteRecall: number; readonly nameRecall: number; readonly recoverableRecall: number }
   /** Number of quotes and names that were needed, over all calls. */
   readonly quotes: number
   readonly names: number
@@ -170,11 +169,6 @@ export class RecallTally {
       quoteRecall: this.#quotes.mean,
       nameRecall: this.#names.mean,
       recoverableRecall: this.#recoverable.mean,
-      pooled: {
-        quoteRecall: this.#quotes.pooled,
-        nameRecall: this.#names.pooled,
-        recoverableRecall: this.#recoverable.pooled,
-      },
       quotes: this.#quotes.whole,
       names: this.#names.whole,
     }
@@ -185,22 +179,16 @@ export class RecallTally {
 class Share {
   #shares = 0
   #calls = 0
-  #part = 0
   whole = 0
 
   add(part: number, whole: number): void {
     if (whole === 0) return
     this.#shares += part / whole
     this.#calls++
-    this.#part += part
     this.whole += whole
   }
 
   get mean(): number {
     return this.#calls === 0 ? 1 : this.#shares / this.#calls
-  }
-
-  get pooled(): number {
-    return this.whole === 0 ? 1 : this.#part / this.whole
   }
 }

@@ -13,7 +13,8 @@ export interface Scenario {
   readonly tools?: ToolSet
   readonly turn: (index: number) => Turn
   readonly toolName: (tool: number) => string
-  readonly expects: Expectations
+  /** The fewest compactions by the document's assertions. */
+  readonly minCompactions: number
   /** Number of compactions and highest prompt of the reference run. */
   readonly reference: { readonly compactions: number; readonly peakReal: number }
 }
@@ -41,12 +42,6 @@ export interface ToolSet {
   readonly count: number
   /** Tokens of all declarations together, by the bytes / 4 heuristic. */
   readonly tokens: number
-}
-
-export interface Expectations {
-  readonly noOverflow: boolean
-  readonly noLoop: boolean
-  readonly minCompactions: number
 }
 
 const closing = (index: number): string => `Turn ${index} analysis: `
@@ -151,21 +146,12 @@ function row(
   asserts: string,
   [compactions, peakReal]: readonly [number, number],
 ): Scenario {
+  const minCompactions = Number(/C≥(\d+)/.exec(asserts)?.[1] ?? 0)
   const toolName = (tool: number): string => nameOf(tool, names[tool] ?? names.at(-1)!)
-  return { name, ...options, turn, toolName, expects: expectationsOf(asserts), reference: { compactions, peakReal } }
+  return { name, ...options, turn, toolName, minCompactions, reference: { compactions, peakReal } }
 }
 
 const nameOf = (tool: number, length: number): string => `t${tool.toString(36)}`.padEnd(length, '_')
-
-function expectationsOf(asserts: string): Expectations {
-  const words = asserts.split(' ')
-  const least = words.find((word) => word.startsWith('C≥'))
-  return {
-    noOverflow: words.includes('NO'),
-    noLoop: words.includes('NL'),
-    minCompactions: least === undefined ? 0 : Number(least.slice(2)),
-  }
-}
 
 // One line per row, as in the document.
 // prettier-ignore
