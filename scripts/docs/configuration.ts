@@ -10,7 +10,7 @@ import {
   type Settings,
 } from '../../src/settings/settings.ts'
 import { unitWords, type Unit } from '../../src/settings/values.ts'
-import { given, parts } from '../../src/util/json-schema.ts'
+import { parts, withoutOptional } from '../../src/util/json-schema.ts'
 import { FOREIGN_VARIABLES } from './foreign-variables.ts'
 import { code, page, sentence, table } from './markdown.ts'
 import { commentsIn } from './sources.ts'
@@ -30,7 +30,9 @@ function rowsOf(schema: v.GenericSchema, path: string, seen: Set<unknown>): read
       seen.add(known.entries)
       return [
         own,
-        ...Object.entries(known.entries).flatMap(([key, field]) => rowsOf(given(field), `${path}.${key}`, seen)),
+        ...Object.entries(known.entries).flatMap(([key, field]) =>
+          rowsOf(withoutOptional(field), `${path}.${key}`, seen),
+        ),
       ]
     }
     case 'record':

@@ -52,7 +52,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'mcp',
     description:
-      'Start an MCP server: tools, resources and a prompt to read, search and hand over what was taken out of stored conversations.',
+      'Start an MCP server: tools, resources and a prompt to read, search and hand over what was removed from stored conversations.',
     load: async () => (await import('./commands/mcp.ts')).mcpCommand(),
   },
   {

@@ -111,7 +111,7 @@ const compaction: Slash = {
         ? `${entry.id}  ${grouped(entry.before)} → ${grouped(entry.after)} tokens, ${plural(entry.count, 'item')} covered: ${entry.reason}`
         : `${entry.handle ?? ''}  ${short(entry.originalBytes)}B → ${short(entry.shownBytes)}B: ${entry.reason}`,
     )
-    if (done.length === 0) done.push('Nothing was taken out yet.')
+    if (done.length === 0) done.push('Nothing was removed yet.')
     const about = `policy ${name}: from ${percent(water.high, 1)} of the limit down to ${percent(water.low, 1)}${at}`
     say(slash, [about, ...done].join('\n'))
   },

@@ -28,7 +28,7 @@ export function mcpCommand(): Command {
   return withExamples(
     addStoreOptions(
       new Command('mcp').description(
-        'Start an MCP server: tools, resources and a prompt over what was taken out of stored conversations.',
+        'Start an MCP server: tools, resources and a prompt over what was removed from stored conversations.',
       ),
     )
       .option('--session <name>', 'serve one conversation only (default: all of one tenant)')

@@ -67,7 +67,7 @@ const ls = (): Command =>
 const show = (): Command =>
   onSession(
     'show',
-    'Show what a session did: calls, usage, price, compactions, what was taken out, and the newest record as the model sees it.',
+    'Show what a session did: calls, usage, price, compactions, what was removed, and the newest record as the model sees it.',
     'plimsoll sessions show run-42',
   ).action((session: string, flags: StoreFlags) =>
     withStores(flags, async (stores) => {
@@ -122,7 +122,7 @@ function describe(report: SessionReport): string {
       ? []
       : [
           '',
-          'Epochs',
+          'Compactions',
           ...epochs.map(
             ({ id, at, before, after, covered, undone, recall }) =>
               `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}`,
@@ -132,7 +132,7 @@ function describe(report: SessionReport): string {
       ? []
       : [
           '',
-          'Taken out',
+          'Removed',
           ...cuts.map(
             ({ at, originalBytes, shownBytes, handle, reason }) =>
               `  ${when(at)}  ${short(originalBytes)}B → ${short(shownBytes)}B  ${handle ?? ''}  ${reason}`,

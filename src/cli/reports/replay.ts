@@ -79,7 +79,7 @@ function replaySection(replayed: ReplayedSession, details: boolean): ReportSecti
       },
       compactions(replayed),
       table(
-        'Taken out before the first send',
+        'Shortened before the first send',
         ['call', 'bytes', 'shown', 'handle'],
         replayed.offloads.map(({ call, originalBytes, shownBytes, handle }) => [
           call + 1,

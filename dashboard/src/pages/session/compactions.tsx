@@ -101,7 +101,7 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
       )}
       <div class="toolbar">
         <a href={linkTo('session', { tenant, session, tab: 'request', epoch: each.id, agent: each.agent })}>
-          What was taken out
+          What was removed
         </a>
         {each.isStanding && (
           <Action

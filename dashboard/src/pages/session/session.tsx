@@ -140,7 +140,7 @@ function Hidden({ page }: { page: SessionPage }) {
   return (
     <Card title="Steps that the client did not see">
       <p class="dim">
-        The model may ask for what was taken out of its prompt. Such calls are answered here; the client gets the answer
+        The model may ask for what was removed from its prompt. Such calls are answered here; the client gets the answer
         that comes after them.
       </p>
       <Problem of={loaded} />
