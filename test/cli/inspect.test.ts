@@ -82,7 +82,7 @@ describe('inspect', () => {
     expect(code).toBe(0)
     const found = JSON.parse(out) as { format: string; problems: { message: string }[] }[]
     expect(found.map(({ format }) => format)).toEqual(['claude-code', 'pi'])
-    expect(found[0]!.problems.some(({ message }) => message.includes('pi records begin here'))).toBe(true)
+    expect(found[0]!.problems.some(({ message }) => message.includes('pi lines begin here'))).toBe(true)
   })
 
   it('says that a file is empty or something else, exits with 1, and still does the others', async () => {
