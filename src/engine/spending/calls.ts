@@ -86,12 +86,13 @@ export async function payForCall(
 ): Promise<SideCall | undefined> {
   const { deps, branch, inBackground } = context
   const model = named ?? name
-  const facts = deps.meter.factsOf(model)
+  const known = deps.meter.factsOf(model)
+  // A function of the program names no model: what it costs is the program's own affair.
+  const facts = named === undefined ? { ...known, price: known.price ?? FREE } : known
   const answer = await deps.budgets?.reserve({
     ...payerOf(deps, branch),
     bound: boundOf(plan, facts),
-    // A function of the program names no model: what it costs is the program's own affair.
-    price: named === undefined ? (facts.price ?? FREE) : facts.price,
+    price: facts.price,
     side: true,
   })
   if (answer?.verdict === 'halt') return undefined
