@@ -1,3 +1,4 @@
+import type { AskedPolicy } from '../core/policy.ts'
 import cluster from 'node:cluster'
 import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import type { SessionOptions, GatewaySession } from '../engine/session/session.ts'
@@ -23,7 +24,11 @@ export interface GatewayParts {
   readonly readers: OpenReaders
   readonly live: LiveSettings
   /** `bytes`: the session's approximate size; undefined to read it without keeping it open. */
-  readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
+  readonly session: (
+    wanted: SessionOptions,
+    asked: AskedPolicy | undefined,
+    bytes: number | undefined,
+  ) => GatewaySession
 }
 
 /** The handler of `fetch` and the proxy, and the sidecar for other gateways. */

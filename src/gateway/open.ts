@@ -1,3 +1,4 @@
+import { type Aim, AIMS, type AskedPolicy } from '../core/policy.ts'
 import { isUtf8 } from 'node:buffer'
 import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
@@ -16,7 +17,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { BoundedMap } from '../util/bounded-map.ts'
 import { nextRound } from '../util/yield-now.ts'
 import type { Conversations, Visit } from './conversations.ts'
-import { POLICY_HEADER } from './http/headers.ts'
+import { AIM_HEADER, POLICY_HEADER } from './http/headers.ts'
 import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
 import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
 import type { StepOwner } from './hidden/session.ts'
@@ -42,7 +43,11 @@ export interface GatewayParts {
   /** Asked for each request: they may change while the gateway runs. */
   readonly settings: () => GatewaySettings
   /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
-  readonly session: (options: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
+  readonly session: (
+    options: SessionOptions,
+    asked: AskedPolicy | undefined,
+    bytes: number | undefined,
+  ) => GatewaySession
   readonly learned: LearnedLimits
   readonly held: HeldHistories
   readonly ledger: Ledger
@@ -109,6 +114,14 @@ export interface OpenedRequest {
   readonly emit: (event: EventBody) => void
 }
 
+function aimIn(asked: string | undefined): Aim | undefined {
+  const aim = AIMS.find((one) => one === asked)
+  if (asked === undefined || aim !== undefined) return aim
+  throw new PlimsollError('bad-input', `${AIM_HEADER} is ${JSON.stringify(asked)}.`, {
+    advice: `It is one of ${AIMS.join(', ')}.`,
+  })
+}
+
 /** Reads a request and enters its conversation. */
 export async function open(
   deps: GatewayDeps,
@@ -152,7 +165,7 @@ export async function open(
   const { session: id, agent } = speaker
   const owner = { tenant, session: id, agent }
   const key = incoming.tenants === undefined ? undefined : tenantOf(await deps.secret(), incoming.header, incoming.path)
-  const policy = mode === 'apply' ? asked : undefined
+  const policy = mode === 'apply' ? { policy: asked, aim: aimIn(incoming.header(AIM_HEADER)) } : undefined
   const weight = isQuestion ? undefined : weightOf(text, conversation.items.length)
   return {
     incoming,

@@ -11,6 +11,16 @@ export {
   occupancyOfChained,
   straddles,
 } from './occupancy.ts'
+export {
+  cachedCall,
+  type CachedCall,
+  type CacheExpectation,
+  CacheLives,
+  expectCache,
+  nominalLife,
+  seenCache,
+  sentPrompt,
+} from './cache.ts'
 export { limitOf, MOST_OF_WINDOW } from './limit.ts'
 export { type Calibration, type CalibrationState, createCalibration, type Observation } from './calibration.ts'
 export { estimateTokens } from './estimator/estimate.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type EventSink, LOG_LEVELS } from '../core/events.ts'
-import type { Policy } from '../core/policy.ts'
+import { AIMS, type Policy } from '../core/policy.ts'
 import type { PriceModel } from '../core/price.ts'
 import type { ModelOverride } from '../drivers/catalogue/catalogue.ts'
 import type { SummarizerChoice } from '../drivers/open-summarizer.ts'
@@ -189,6 +189,19 @@ export const LIBRARY = {
     default: 'plimsoll',
     live: true,
   }),
+  /**
+   * What compactions are for. `room`: nothing changes before it must. `thrift`: a compaction is made whenever it pays back, whatever room there is.
+   * @default 'room'
+   */
+  aim: setting(
+    oneOf('What compactions are for: room (nothing changes before it must) or thrift (whenever it pays back)', AIMS),
+    {
+      flag: '--aim <name>',
+      env: 'PLIMSOLL_AIM',
+      default: 'room',
+      live: true,
+    },
+  ),
   /** Overrides the model's window, in tokens. */
   window: setting(tokens('Context window, such as 200000 or 200k. Overrides the window of the model'), {
     flag: '--window <tokens>',
@@ -272,10 +285,15 @@ export const LIBRARY = {
     live: true,
   }),
   /** Settings of single agents, by name. */
-  agents: setting(map('', group('', { policy, window: tokens() })), {
+  agents: setting(map('', group('', { policy, aim: oneOf('', AIMS), window: tokens() })), {
     file: map(
       'Settings of single agents, by name',
-      group('An agent', { policy: text('Its policy'), window: tokens('Its window'), override: OVERRIDE }),
+      group('An agent', {
+        policy: text('Its policy'),
+        aim: oneOf('What its compactions are for', AIMS),
+        window: tokens('Its window'),
+        override: OVERRIDE,
+      }),
     ),
     live: true,
   }),

@@ -8,6 +8,7 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'request-prepared': 'debug',
   'request-forwarded': 'debug',
   'usage-recorded': 'debug',
+  'cache-missed': 'info',
   'item-offloaded': 'debug',
   'epoch-deferred': 'debug',
   'prefix-broken': 'debug',

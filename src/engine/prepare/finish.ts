@@ -2,6 +2,7 @@ import { sharedLinks } from '../../core/chain.ts'
 import type { Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/count.ts'
 import type { OpenTurn, Unwritten } from '../session/branch.ts'
+import { expectedCache, lineOf } from './cache.ts'
 import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } from './context.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
@@ -169,6 +170,7 @@ function turnOf(
   const { measurement, estimate, conversation } = view
   const { parts, byClass, raw, count } = measurement
   const chained = isChained(conversation.settings)
+  const under = epoch?.id ?? standing.epoch?.id
   return {
     model: target.model,
     endpoint: target.endpoint,
@@ -192,7 +194,9 @@ function turnOf(
     startedAt: deps.clock.now(),
     key: branch.key,
     reservation,
-    epoch: epoch?.id ?? standing.epoch?.id,
+    epoch: under,
+    cache: expectedCache(context, view, under),
+    line: lineOf(links),
     unwritten,
   }
 }

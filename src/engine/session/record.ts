@@ -5,7 +5,7 @@ import { RECORD_VERSION, type RequestSent, type UsageSeen } from '../../core/rec
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/count.ts'
 import type { Durable } from '../../ports/session-store.ts'
-import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
+import { cachedCall, checkedUsage, isKnownUsage, looksTruncated, seenCache } from '../../meter/index.ts'
 import type { Branch, OpenTurn } from './branch.ts'
 import { cutEvidence, teach } from '../learning/calibrations.ts'
 import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls.ts'
@@ -77,6 +77,8 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   // The count of a part of the prompt is no base for counting the next request.
   const isMeasured = truncatedTo === undefined && !isCompacted
   const durationMs = deps.clock.now() - turn.startedAt
+  const cache = isKnownUsage(usage) ? seenCache(deps.cacheLives, turn.cache, usage, answer?.cacheMissReason) : undefined
+  if (cache !== undefined) branch.caches.answered(turn.line, cachedCall(turn.cache, usage!, deps.clock.now()))
   const entry: UsageSeen = {
     ...callRecord(deps, branch, { model, purpose: 'turn', usage, durationMs }),
     turn: turn.id,
@@ -92,6 +94,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     endpoint,
     epoch,
     hidden,
+    cache,
   }
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)

@@ -62,13 +62,27 @@ export function tellRefused(
 
 /** Sends the usage event that counters, headers and the dashboard add up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
-  const { model, purpose, usage, costUsd, durationMs, key, at } = call
+  const { model, purpose, usage, costUsd, durationMs, key, at, cache } = call
   const { tenant, session, agent } = branch
   const turn = purpose === 'turn' ? call.turn : undefined
   const about = { at, tenant, session, agent, model, purpose, turn, durationMs, key }
   deps.emit(
-    usage === undefined ? { type: 'usage-missing', ...about } : { type: 'usage-recorded', usage, costUsd, ...about },
+    usage === undefined
+      ? { type: 'usage-missing', ...about }
+      : { type: 'usage-recorded', usage, costUsd, cache, ...about },
   )
+  if (cache?.miss === undefined) return
+  deps.emit({
+    type: 'cache-missed',
+    at,
+    tenant,
+    session,
+    agent,
+    turn,
+    model,
+    ageSeconds: cache.ageSeconds,
+    ...cache.miss,
+  })
 }
 
 interface SideCall {

@@ -30,6 +30,15 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   },
   plimsoll_tokens_total: { type: 'counter', help: 'Tokens as the providers counted them, by kind.' },
   plimsoll_cost_usd_total: { type: 'counter', help: 'Cost of all calls with a known price.' },
+  plimsoll_cache_missed_tokens_total: {
+    type: 'counter',
+    help: 'Tokens that could have been read from the cache, by cause.',
+  },
+  plimsoll_cache_missed_usd_total: { type: 'counter', help: 'What those cost more than reading them, by cause.' },
+  plimsoll_cache_predictions_total: {
+    type: 'counter',
+    help: 'Calls by what was predicted of the cache and what came.',
+  },
   plimsoll_usage_missing_total: { type: 'counter', help: 'Answers without usage.' },
   plimsoll_warnings_total: { type: 'counter', help: 'Warnings and degradations, by topic.' },
 }
@@ -100,7 +109,14 @@ export function createMetrics(): Metrics {
           return add('plimsoll_overflows_recovered_total', '')
         case 'usage-recorded':
           for (const [kind, label] of TOKENS) add('plimsoll_tokens_total', label, event.usage[kind])
+          if (event.cache !== undefined && event.cache.expected > 0) {
+            const came = event.usage.cacheRead < event.cache.expected / 2 ? 'cold' : 'warm'
+            add('plimsoll_cache_predictions_total', `predicted="${event.cache.predicted}",came="${came}"`)
+          }
           return add('plimsoll_cost_usd_total', '', event.costUsd ?? 0)
+        case 'cache-missed':
+          add('plimsoll_cache_missed_tokens_total', `cause="${event.cause}"`, event.tokens)
+          return add('plimsoll_cache_missed_usd_total', `cause="${event.cause}"`, event.usd ?? 0)
         case 'usage-missing':
           return add('plimsoll_usage_missing_total', '')
         case 'warning':
