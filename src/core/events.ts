@@ -63,6 +63,9 @@ export type EventBody =
       readonly type: 'usage-recorded'
       readonly usage: Usage
       readonly costUsd?: number
+      /** What the call cost less for us, and the tokens that the client sent and we did not. */
+      readonly savedUsd?: number
+      readonly removed?: number
       readonly cache?: CacheSeen
     } & CallFacts)
   | ({ readonly type: 'cache-missed'; readonly model: string; readonly ageSeconds: number } & CacheMiss)

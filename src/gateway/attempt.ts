@@ -104,6 +104,7 @@ async function attemptAt(
     writeOut: mode === 'apply' ? held?.writeOut : undefined,
     isObserved: mode === 'observe',
     isReadAlong: true,
+    isOwnStep: request.isOwnStep,
   })
   if (hidden !== undefined && offer?.withheld !== true) await hidden.declared(prepared)
   return { upstream: upstreams[prepared.chosen]!, target: targets[prepared.chosen]!, prepared }
@@ -249,8 +250,9 @@ export const closeTurn = async (
 
 /** The same request further on, after a hidden step: to the same upstream and with the same care. */
 export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: Upstream): Promise<Sent> {
-  const attempt = await fit(deps, request, [upstream])
-  const sent = attempt === undefined ? undefined : await deliver(deps, request, attempt, true)
+  const own = { ...request, isOwnStep: true } as const
+  const attempt = await fit(deps, own, [upstream])
+  const sent = attempt === undefined ? undefined : await deliver(deps, own, attempt, true)
   if (sent !== undefined && sent.refusal === undefined) return sent
   if (sent !== undefined) await closeTurn(request, sent.attempt, sent.answer)
   throw new PlimsollError(

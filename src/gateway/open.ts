@@ -111,6 +111,8 @@ export interface OpenedRequest {
   /** Tools of ours in this session, and those of them that this request may declare. */
   readonly hidden?: HiddenSession
   readonly offer?: ToolOffer
+  /** A further step for a tool of ours. */
+  readonly isOwnStep?: true
   readonly emit: (event: EventBody) => void
 }
 

@@ -108,6 +108,8 @@ export interface CachedCall {
   readonly usage: Usage
   readonly life: CacheLife
   readonly epoch?: string
+  /** Tokens that the client sent and we did not. */
+  readonly removed?: number
   /** Absent where another process made the call. */
   readonly prompt?: SentPrompt
 }
@@ -321,11 +323,16 @@ function markLost(before: SentPrompt, after: SentPrompt): Cause | undefined {
 }
 
 /** The call as the next one finds it. */
-export const cachedCall = ({ call, before }: CacheExpectation, usage: Usage, at: number): CachedCall => {
+export const cachedCall = (
+  { call, before }: CacheExpectation,
+  usage: Usage,
+  at: number,
+  removed?: number,
+): CachedCall => {
   const { model, endpoint, epoch, prompt, asked, price } = call
   const earlier = before?.model === model && before.endpoint === endpoint ? before.life : undefined
   // What usage reports is surer than what the request asked for, and it tells only of what was written now.
   const written = price?.caching === 'marks' ? lifeWritten(usage) : undefined
   const life = written ?? asked ?? earlier ?? nominalLife(asked, price)
-  return { at, model, endpoint, epoch, prompt, usage, life }
+  return { at, model, endpoint, epoch, prompt, usage, life, removed }
 }

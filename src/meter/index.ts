@@ -47,5 +47,5 @@ export {
   type LedgerOptions,
   type LedgerTotals,
   type TurnUsage,
-  unmanagedCost,
 } from './ledger/ledger.ts'
+export { savedBy } from './ledger/savings.ts'

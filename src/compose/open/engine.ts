@@ -53,7 +53,6 @@ export function openEngine(
     foundation.on(
       openTelemetry({
         version: packageVersion,
-        priceOf: (model) => models.catalogue().resolve(model).info.price,
         providerOf: providerOfFormat,
       }),
     )

@@ -78,13 +78,15 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   }
   // There is nothing to record about what is never sent.
   const isStopped = verdict.kind === 'halt' && context.isObserved !== true
-  const turn = branch.turns.open(turnOf(permitted, thresholds, unwritten), branch.log.turns, !isStopped)
+  const addsTools = (view.conversation.changes?.addTools ?? []).length > 0
+  const loadOriginal = plan.length === 0 && !addsTools ? high : deps.meter.measure(gauge, conversation, 0).count.high
+  const open = turnOf(permitted, thresholds, loadOriginal - high, unwritten)
+  const turn = branch.turns.open(open, branch.log.turns, !isStopped)
   remember(permitted)
   const { lowBy = 'high', warn } = policy.water
   const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
-  const loadOriginal = plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',
     turn,
@@ -164,6 +166,7 @@ function remember({ context, epoch, standing, moved, permission }: Permitted): v
 function turnOf(
   { context, epoch, standing, isClosing, permission: { view, reservation } }: Permitted,
   thresholds: Thresholds,
+  takenOut: number,
   unwritten: Unwritten | undefined,
 ): Omit<OpenTurn, 'id'> {
   const { deps, branch, codec, target, limit, gauge, links } = context
@@ -197,6 +200,8 @@ function turnOf(
     epoch: under,
     cache: expectedCache(context, view, under),
     line: lineOf(links),
+    takenOut,
+    isOwnStep: context.isOwnStep,
     unwritten,
   }
 }

@@ -27,6 +27,7 @@ export function callRecord(
 ): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
+  const costUsd = usage && price && costOfUsage(usage, price)
   return {
     v: RECORD_VERSION,
     at: deps.clock.now(),
@@ -39,7 +40,9 @@ export function callRecord(
     durationMs: Math.max(0, durationMs),
     key,
     usage,
-    costUsd: usage && price && costOfUsage(usage, price),
+    costUsd,
+    // A call of ours would not have been made.
+    savedUsd: purpose === 'turn' || costUsd === undefined ? undefined : -costUsd,
   }
 }
 
@@ -62,14 +65,14 @@ export function tellRefused(
 
 /** Sends the usage event that counters, headers and the dashboard add up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
-  const { model, purpose, usage, costUsd, durationMs, key, at, cache } = call
+  const { model, purpose, usage, costUsd, durationMs, key, at, cache, savedUsd, removed } = call
   const { tenant, session, agent } = branch
   const turn = purpose === 'turn' ? call.turn : undefined
   const about = { at, tenant, session, agent, model, purpose, turn, durationMs, key }
   deps.emit(
     usage === undefined
       ? { type: 'usage-missing', ...about }
-      : { type: 'usage-recorded', usage, costUsd, cache, ...about },
+      : { type: 'usage-recorded', usage, costUsd, savedUsd, removed, cache, ...about },
   )
   if (cache?.miss === undefined) return
   deps.emit({
