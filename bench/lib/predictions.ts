@@ -10,11 +10,17 @@ export function sayPredictions(recordings: readonly Recording[], catalogue: Cata
   const causes = new Map<string, number>()
   const add = (to: Map<string, number>, key: string, by = 1): unknown => to.set(key, (to.get(key) ?? 0) + by)
   for (const recording of recordings) {
-    for (const { call, usage, seen } of recordedCache(recording, catalogue, lives)) {
+    for (const { call, usage, seen } of recordedCache(
+      recording,
+      (model) => catalogue.resolve(model).info.price,
+      lives,
+    )) {
       if (seen.expected === 0) continue
       const shown = usage.cacheRead < seen.expected / 2 ? 'cold' : 'warm'
       add(sums, `${seen.predicted}, was ${shown}`)
       add(sums, 'all')
+      // Where the head was still read, the cache was there: the client had changed what stood behind it, which recordings do not show.
+      if (usage.cacheRead === 0) add(sums, `nothing read, ${seen.predicted}`)
       if (seen.miss !== undefined) add(causes, seen.miss.cause, seen.miss.tokens)
       if (each && seen.predicted !== shown)
         console.info(
@@ -30,5 +36,7 @@ export function sayPredictions(recordings: readonly Recording[], catalogue: Cata
   console.info(
     `${of('all')} calls: ${share(right, of('all'))} right, ${share(unknown, of('all'))} unknown; ${cold} cold, ${share(of('cold, was cold'), cold)} of them predicted`,
   )
+  const none = of('nothing read, cold') + of('nothing read, warm') + of('nothing read, unknown')
+  console.info(`of ${none} calls that read nothing at all, ${share(of('nothing read, cold'), none)} were predicted`)
   console.info([...causes].map(([cause, tokens]) => `${cause} ${tokens}`).join(', '))
 }

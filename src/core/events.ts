@@ -69,6 +69,15 @@ export type EventBody =
       readonly cache?: CacheSeen
     } & CallFacts)
   | ({ readonly type: 'cache-missed'; readonly model: string; readonly ageSeconds: number } & CacheMiss)
+  | {
+      readonly type: 'quota-seen'
+      /** Keyed hash of the API key or token. */
+      readonly credential: string
+      readonly window: string
+      /** Share of the window; 1 is all of it. */
+      readonly used: number
+      readonly resetsAt?: number
+    }
   | ({ readonly type: 'usage-missing' } & CallFacts)
   | ({
       readonly type: 'call-refused'
@@ -133,6 +142,8 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
   'cache-missed':
     'A call read fewer tokens from the provider’s cache than it could have: `cause` says why, `tokens` and `usd` what it cost.',
+  'quota-seen':
+    'An answer said how much of a rate limit or subscription window its credential has used; told when it changed by a hundredth.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
   'call-refused':
     'A model call failed: the provider refused it or did not answer (`status`, if there was one), or Plimsoll did not send it (`code`).',

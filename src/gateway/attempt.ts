@@ -41,6 +41,7 @@ export async function fit(
 ): Promise<Attempt | undefined> {
   const { route, conversation, owner, settings } = request
   const targets: Target[] = []
+  if (request.mode === 'apply') await deps.quotas.check(askingOf(request), settings.quotas ?? [])
   for (const { endpoint, provider, model: own, window = settings.window } of upstreams) {
     const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
     const learned = await deps.learned.of({ tenant: owner.tenant, endpoint, model })
@@ -139,7 +140,7 @@ export async function deliver(
 }
 
 async function send(
-  { bodies, clock }: GatewayDeps,
+  { bodies, clock, quotas }: GatewayDeps,
   request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
@@ -163,6 +164,7 @@ async function send(
         emit,
       })
     } else answer = await transport(outboundOf(request, upstream, prepared))
+    await quotas.take(askingOf(request), answer, emit).catch(() => undefined)
     if (answer.status < 400) {
       const refusal = mode === 'apply' ? await refusalInside(wire, answer) : undefined
       return { attempt, answer, refusal, recovered: false }
@@ -178,6 +180,8 @@ async function send(
     return undefined
   }
 }
+
+const askingOf = ({ owner: { tenant, agent }, key = tenant }: OpenedRequest) => ({ tenant, agent, credential: key })
 
 /** Statuses that say something about the upstream and nothing about the request. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500

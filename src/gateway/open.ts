@@ -32,6 +32,7 @@ import {
   type UntoldSpeaker,
 } from './identity.ts'
 import type { Ledger } from '../compose/ledger.ts'
+import type { QuotaRule, Quotas } from './operate/quotas.ts'
 import type { IncomingRequest, Transport } from './types.ts'
 
 export interface GatewayParts {
@@ -49,6 +50,7 @@ export interface GatewayParts {
     bytes: number | undefined,
   ) => GatewaySession
   readonly learned: LearnedLimits
+  readonly quotas: Quotas
   readonly held: HeldHistories
   readonly ledger: Ledger
   readonly clock: Clock
@@ -65,6 +67,8 @@ export interface GatewayDeps extends GatewayParts {
 }
 
 interface GatewaySettings {
+  /** Windows of providers that requests leave room in. */
+  readonly quotas?: readonly QuotaRule[]
   /** Overrides every window. */
   readonly window?: number
   /** Requests get tools of ours. @default true */

@@ -22,12 +22,15 @@ const LEAST_SHARE = 0.1
 const LOOK_BACK = 20
 const SHOWN_CHARACTERS = 80
 
+/** What of an item tells whether it is the same. */
+type PromptItem = Pick<Item, 'text' | 'callId' | 'media'> & { readonly kind: string }
+
 /** A part of a prompt, in the order in which providers cache it. */
 interface PromptPart {
   readonly path: string
   readonly text: string
   /** Items come again as the same objects. */
-  readonly item?: Item
+  readonly item?: PromptItem
   /** We put it there: a tool of ours, a record, a view of a result. */
   readonly isOurs: boolean
 }
@@ -121,7 +124,7 @@ export interface LeavingCall extends Pick<CachedCall, 'at' | 'model' | 'endpoint
   /** How long the request asks for. */
   readonly asked?: CacheLife
   /** Relative sizes of its parts. */
-  readonly sizeOf: (item: Item) => number
+  readonly sizeOf: (item: PromptItem) => number
   /** Takes secrets out of what is shown of a change. @default nothing */
   readonly redact?: (text: string) => string
 }
@@ -201,7 +204,7 @@ export function expectCache(lives: CacheLives, call: LeavingCall, before: Cached
   return { predicted: state, ageSeconds, life, expected, call, before, parting, sharedShare }
 }
 
-function shareOf({ shared }: Parting, { parts }: SentPrompt, sizeOf: (item: Item) => number): number {
+function shareOf({ shared }: Parting, { parts }: SentPrompt, sizeOf: (item: PromptItem) => number): number {
   // The text of tools and instructions stands for its size: four characters make a token, more or less.
   const sizes = parts.map(({ item, text }) => (item === undefined ? text.length / 4 : sizeOf(item)))
   const sum = (list: readonly number[]): number => list.reduce((all, size) => all + size, 0)

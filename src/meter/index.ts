@@ -15,10 +15,12 @@ export {
   cachedCall,
   type CachedCall,
   type CacheExpectation,
+  type LeavingCall,
   CacheLives,
   expectCache,
   nominalLife,
   seenCache,
+  type SentPrompt,
   sentPrompt,
 } from './cache.ts'
 export { limitOf, MOST_OF_WINDOW } from './limit.ts'

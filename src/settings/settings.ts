@@ -112,6 +112,16 @@ const BUDGET: Schema<Budget> = group(
   { required: ['name', 'scope', 'unit', 'hard'] },
 )
 
+const QUOTA = group(
+  'A share of a window',
+  {
+    window: text('The window, as plimsoll usage shows it: 5h, 7d, requests, tokens …'),
+    share: share('Share of it at which requests stop'),
+    agents: text('Only these: sub (all but the main agent), or the name of one'),
+  },
+  { required: ['window', 'share'] },
+)
+
 const SPENDING = group('A limit on spending: in usd or in tokens', {
   name: text('Its name in events'),
   scope: oneOf('Whose spending is added up', BUDGET_SCOPES),
@@ -368,6 +378,8 @@ export const GATEWAY = {
     default: true,
     live: true,
   }),
+  /** Leaves room in windows of providers: `{ window: '5h', share: 0.8, agents: 'sub' }` stops sub-agents at 80 % of the five-hour window. */
+  quotas: setting(list('Where requests stop, as shares of the windows that providers tell of', QUOTA), { live: true }),
   /** Largest request body that the gateway accepts, after decompression. @default 64 MiB */
   maxBodyBytes: setting(bytes('Largest request body, such as 64MiB'), {
     flag: '--max-body <bytes>',

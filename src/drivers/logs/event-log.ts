@@ -9,6 +9,7 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'request-forwarded': 'debug',
   'usage-recorded': 'debug',
   'cache-missed': 'info',
+  'quota-seen': 'debug',
   'item-offloaded': 'debug',
   'epoch-deferred': 'debug',
   'prefix-broken': 'debug',

@@ -81,6 +81,12 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
 const SOON_CALLS = 5
 /** Below this many tokens there is nothing that `thrift` could save. */
 const THRIFT_FROM = 40_000
+/** So many times its price a compaction has to bring in: a session may end with the next call. */
+const MARGIN = 1.5
+/** The same for the first: most sessions are short. */
+const FIRST_MARGIN = 2
+/** A plan that came to nothing is made anew when so much more has come. */
+const MORE_AGAIN = 1.1
 /** What a compaction on a cold cache takes out at least, as a share of what it leaves: each one loses some of what the next answers need. */
 const COLD_GAIN = 0.4
 
@@ -102,7 +108,8 @@ export function isDue(context: PrepareContext, standing: Standing, { load }: Vie
     const calls = turnsUntil(highWater(policy, limit) - load.count.high, branch.requests.growth)
     return isCold && calls !== undefined && calls <= SOON_CALLS
   }
-  if (tokens < THRIFT_FROM) return false
+  const { refusedAt } = branch.requests
+  if (tokens < THRIFT_FROM || (tokens >= refusedAt && tokens < refusedAt * MORE_AGAIN)) return false
   const fixed = fixedCountOf(context).tokens
   const after = Math.max(
     lowWater(policy, { ...limit, tokens: planRoom(policy, limit, fixed) }, fixed),
@@ -113,7 +120,8 @@ export function isDue(context: PrepareContext, standing: Standing, { load }: Vie
   const { input, cacheRead = input, cacheWrite = input, cacheWriteLong = cacheWrite } = ratesFor(tokens, price)
   const write = (cache?.call.life.least ?? 0) >= HOUR ? cacheWriteLong : cacheWrite
   const since = context.expectedCalls ?? expectedCallsOf(callsSince(context, standing))
-  return since * cacheRead * gain >= (write - cacheRead) * (after - fixed)
+  const margin = standing.epoch === undefined ? FIRST_MARGIN : MARGIN
+  return since * cacheRead * gain >= margin * (write - cacheRead) * (after - fixed)
 }
 
 const callsSince = ({ conversation, links }: PrepareContext, { epoch }: Standing): number => {

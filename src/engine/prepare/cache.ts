@@ -1,10 +1,12 @@
 import { cacheStateAt, type CacheLife, type CacheState } from '../../core/cache.ts'
+import type { Item } from '../../core/item.ts'
 import type { UsageSeen } from '../../core/records.ts'
 import {
   type CachedCall,
   type CacheExpectation,
   expectCache,
   isKnownUsage,
+  type LeavingCall,
   nominalLife,
   sentPrompt,
 } from '../../meter/index.ts'
@@ -32,7 +34,7 @@ export function standingCache(context: PrepareContext): StandingCache | undefine
 export function expectedCache(context: PrepareContext, view: View, epoch: string | undefined): CacheExpectation {
   const { deps, codec, target, gauge } = context
   const { model, endpoint } = target
-  const call = {
+  const call: LeavingCall = {
     at: deps.clock.now(),
     model,
     endpoint,
@@ -41,7 +43,7 @@ export function expectedCache(context: PrepareContext, view: View, epoch: string
     price: deps.catalogue.resolve(model).info.price,
     asked: view.conversation.settings.cacheLife,
     redact: deps.redact,
-    sizeOf: (item: Parameters<typeof deps.meter.countItem>[1]) => deps.meter.countItem(gauge, item).tokens,
+    sizeOf: (item) => deps.meter.countItem(gauge, item as Item).tokens,
   }
   return expectCache(deps.cacheLives, call, callBefore(context))
 }

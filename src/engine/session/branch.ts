@@ -129,6 +129,8 @@ class LastRequest {
   trail: Trail | undefined
   /** Growth of the load per call, without calls that declared an epoch. */
   growth: readonly number[] = []
+  /** The load at which a compaction that nothing forced came to nothing. */
+  refusedAt = 0
   /** The last request came in at or above high water. */
   isHigh = false
   readonly #sent = new Set<string>()
@@ -156,6 +158,10 @@ class LastRequest {
     const wasHigh = this.isHigh
     this.isHigh = isHigh
     return isHigh && !wasHigh
+  }
+
+  refused(load: number): void {
+    this.refusedAt = load
   }
 
   /** Called while the store is unreachable: the next request looks its edits up again. */

@@ -1,3 +1,4 @@
+import type { CacheMiss } from '../../core/cache.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import {
@@ -13,6 +14,7 @@ import {
   piecesOf,
   type Piece,
 } from './measures.ts'
+import { recordedCache } from './cache.ts'
 import { readAgainOf, type ReadAgain } from './read-again.ts'
 
 export interface BigItem {
@@ -48,6 +50,8 @@ export interface Inspection {
   readonly usage?: Usage
   /** List price of what was reported; without the output where that is too small. */
   readonly costUsd?: number
+  /** Calls that read less from the provider's cache than they could have, by what usage and times show. */
+  readonly misses: readonly (CacheMiss & { readonly call: number })[]
   /** Calls without usage. */
   readonly withoutUsage: number
   /** The reported output is too small: the file kept values from the start of the streams. */
@@ -80,6 +84,9 @@ export function inspect(source: InspectSource, options: InspectOptions): Inspect
     composition: compositionOf(source, pieces, growth.points, options),
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
     costUsd: usages.length > 0 && options.price !== undefined ? costOf(source, options.price) : undefined,
+    misses: recordedCache(source, () => options.price).flatMap(({ call, seen: { miss } }) =>
+      miss === undefined ? [] : [{ call, ...miss }],
+    ),
     withoutUsage: source.calls.length - usages.length,
     outputPartial: source.calls.some(({ outputPartial }) => outputPartial === true),
     problems,
