@@ -297,10 +297,15 @@ function shortly(before: string | undefined, after: string | undefined): Pick<Ca
   return { before: cut(before), after: cut(after) }
 }
 
+/** Longer members may hold what is nobody's to read, such as the credentials of a tool server. */
+const isPlain = (json = ''): boolean => /^[\w.,:{}"-]{0,60}$/.test(json)
+
 function settingChanged(before: SentPrompt, after: SentPrompt): Cause | undefined {
   for (const key of new Set([...before.settings.keys(), ...after.settings.keys()])) {
     const [was, is] = [before.settings.get(key), after.settings.get(key)]
-    if (was !== is) return { cause: 'client', path: key, ...shortly(was, is) }
+    if (was === is) continue
+    const isShown = isPlain(was) && isPlain(is)
+    return { cause: 'client', path: key, ...(isShown ? shortly(was, is) : {}) }
   }
   return undefined
 }
