@@ -1,4 +1,4 @@
-import type { CacheMiss, CacheSeen } from './cache.ts'
+import type { CacheSeen, MissCause } from './cache.ts'
 import type { ErrorCode } from './errors.ts'
 import type { RecordRecall, UsageSeen } from './records.ts'
 import type { Verdict } from './target.ts'
@@ -66,9 +66,21 @@ export type EventBody =
       /** What the call cost less for us, and the tokens that the client sent and we did not. */
       readonly savedUsd?: number
       readonly removed?: number
-      readonly cache?: CacheSeen
+      readonly cache?: Omit<CacheSeen, 'miss'>
     } & CallFacts)
-  | ({ readonly type: 'cache-missed'; readonly model: string; readonly ageSeconds: number } & CacheMiss)
+  | {
+      readonly type: 'cache-missed'
+      readonly model: string
+      readonly cause: MissCause
+      readonly tokens: number
+      readonly usd?: number
+      readonly ageSeconds: number
+      /** Where the request differs from the one before; the log has a little of both. */
+      readonly path?: string
+      readonly epoch?: string
+      /** What the provider itself says was the reason. */
+      readonly provider?: string
+    }
   | {
       readonly type: 'quota-seen'
       /** Keyed hash of the API key or token. */

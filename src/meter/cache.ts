@@ -27,7 +27,6 @@ type PromptItem = Pick<Item, 'text' | 'callId' | 'media'> & { readonly kind: str
 
 /** A part of a prompt, in the order in which providers cache it. */
 interface PromptPart {
-  readonly path: string
   readonly text: string
   /** Items come again as the same objects. */
   readonly item?: PromptItem
@@ -54,26 +53,38 @@ const NO_SETTINGS = new Set(
 
 export function sentPrompt(codec: Codec, conversation: Conversation): SentPrompt {
   const { tools, head, items, changes, settings } = conversation
-  const added = (changes?.addTools ?? []).map((tool) => JSON.stringify(tool))
-  const partOf = (item: Item, path: string): PromptPart => {
-    return { path, text: item.text, item, isOurs: item.message < 0 || item.edited === true }
-  }
+  const added = changes?.addTools ?? []
+  const partOf = (item: Item): PromptPart => ({
+    text: item.text,
+    item,
+    isOurs: item.message < 0 || item.edited === true,
+  })
   const isHeld = settings.previousResponseId !== undefined || settings.conversationId !== undefined
+  const parts = [
+    ...tools.map(({ text }): PromptPart => ({ text: copyOf(text), isOurs: false })),
+    ...added.map((tool): PromptPart => ({ text: JSON.stringify(tool), isOurs: true })),
+    ...head.map((item) => ({ ...partOf(item), isOurs: false })),
+    ...items.map(partOf),
+  ]
   const fields = Object.entries(recordOf(codec.fields(conversation)) ?? {})
   return {
-    parts: isHeld
-      ? []
-      : [
-          ...tools.map(({ text }, at): PromptPart => ({ path: `tools[${at}]`, text: copyOf(text), isOurs: false })),
-          ...added.map((text, at): PromptPart => ({ path: `tools[${tools.length + at}]`, text, isOurs: true })),
-          ...head.map((item, at) => ({ ...partOf(item, `system[${at}]`), isOurs: false })),
-          ...items.map((item) => partOf(item, codec.placeOf(conversation, item) ?? 'what was inserted')),
-        ],
+    parts: isHeld ? [] : parts,
     settings: new Map(
       fields.flatMap(([key, value]) => (NO_SETTINGS.has(key) ? [] : [[key, JSON.stringify(value)] as const])),
     ),
     marks: settings.marks ?? [],
   }
+}
+
+/** Where a part of a prompt stands, in the words of its wire. */
+export function placeIn(codec: Codec, conversation: Conversation, at: number): string {
+  const { tools, head, items, changes } = conversation
+  const toolCount = tools.length + (changes?.addTools ?? []).length
+  if (at < toolCount) return `tools[${at}]`
+  if (at < toolCount + head.length) return `system[${at - toolCount}]`
+  const item = items[at - toolCount - head.length]
+  if (item === undefined) return 'the end'
+  return codec.placeOf(conversation, item) ?? 'what was inserted'
 }
 
 /** A slice would keep the whole body in memory. */
@@ -125,6 +136,8 @@ export interface LeavingCall extends Pick<CachedCall, 'at' | 'model' | 'endpoint
   readonly asked?: CacheLife
   /** Relative sizes of its parts. */
   readonly sizeOf: (item: PromptItem) => number
+  /** Where one of its parts stands, in the wire's words. */
+  readonly placeOf: (part: number) => string
   /** Takes secrets out of what is shown of a change. @default nothing */
   readonly redact?: (text: string) => string
 }
@@ -269,22 +282,23 @@ function causeOf(
   if (prompt === undefined) return { cause: isOld ? 'expiry' : 'unknown' }
   const changed = settingChanged(prompt, call.prompt)
   if (changed !== undefined) return changed
-  const mark = markLost(prompt, call.prompt)
+  const mark = markLost(prompt, call)
   if (mark !== undefined) return mark
   return { cause: isOld ? 'expiry' : 'provider' }
 }
 
 function changedBy(
-  { before, after }: Parting,
+  { shared, before, after }: Parting,
   was: string | undefined,
-  { epoch, redact = (text) => text }: LeavingCall,
+  { epoch, placeOf, redact = (text) => text }: LeavingCall,
 ): Cause {
-  const { path } = after ?? before!
+  const path = placeOf(shared)
+  // What is no item stands in front of the history, where no compaction reaches.
+  const isHistory = (after ?? before)?.item !== undefined && (after ?? before)?.item?.kind !== 'instruction'
+  if (epoch !== was && isHistory) return { cause: 'ours', epoch: epoch ?? was, path }
   const isOurs = after?.isOurs === true || before?.isOurs === true
-  const isTool = path.startsWith('tools[') || path.startsWith('system[')
-  const texts = { path, ...shortly(before && redact(before.text), after && redact(after.text)) }
-  if (epoch !== was && !isTool) return { cause: 'ours', epoch: epoch ?? was, path }
-  return { cause: isOurs ? 'ours' : 'client', ...texts }
+  const texts = shortly(before && redact(before.text), after && redact(after.text))
+  return { cause: isOurs ? 'ours' : 'client', path, ...texts }
 }
 
 /** Both texts from a little before where they part. */
@@ -311,15 +325,15 @@ function settingChanged(before: SentPrompt, after: SentPrompt): Cause | undefine
 }
 
 /** The client took its marks away, or moved the last one so far that the provider does not look back to where it was. */
-function markLost(before: SentPrompt, after: SentPrompt): Cause | undefined {
+function markLost(before: SentPrompt, { prompt: after, placeOf }: LeavingCall): Cause | undefined {
   const last = before.marks.at(-1)
   if (last === undefined) return undefined
   if (after.marks.length === 0) return { cause: 'client', path: last, before: 'a cache mark', after: 'none' }
-  const placeIn = ({ parts }: SentPrompt, path: string): number => parts.findLastIndex((part) => part.path === path)
-  const from = placeIn(after, last)
+  const places = new Map(after.parts.map((_, at) => [placeOf(at), at]))
+  const from = places.get(last)
   const isReached = after.marks.some((path) => {
-    const place = placeIn(after, path)
-    return place < 0 || from < 0 || (place >= from && place - from < LOOK_BACK)
+    const place = places.get(path)
+    return place === undefined || from === undefined || (place >= from && place - from < LOOK_BACK)
   })
   if (isReached) return undefined
   return {

@@ -19,6 +19,7 @@ export {
   CacheLives,
   expectCache,
   nominalLife,
+  placeIn,
   seenCache,
   type SentPrompt,
   sentPrompt,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { CacheMiss } from '../../src/core/cache.ts'
+import type { CacheMiss, CacheSeen } from '../../src/core/cache.ts'
 import type { EventOf } from '../../src/core/events.ts'
+import type { UsageSeen } from '../../src/core/records.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import { createReferee, say } from '../../src/testing/referee/index.ts'
 
@@ -92,6 +94,12 @@ const TURNS = Array.from({ length: 9 }, (_, at) => words(at + 1, at === 0 ? 900 
 const WINDOW = 8_000
 const SHORT = TURNS.map((text) => text.slice(0, 200))
 
+async function logged(store: ReturnType<typeof memoryStore>): Promise<UsageSeen[]> {
+  const calls: UsageSeen[] = []
+  for await (const { record } of store.read('local', 'scene')) if (record.type === 'usage') calls.push(record)
+  return calls
+}
+
 /** A provider whose cache expires, is cut into blocks, and loses everything when it is told to. */
 function scene({ wire, url, models, body }: Speaker, window?: number) {
   let now = Date.UTC(2026, 0, 5)
@@ -105,13 +113,16 @@ function scene({ wire, url, models, body }: Speaker, window?: number) {
       cache: { blockTokens: 128, minimumTokens: 1_024 },
     })
   let referee = provider()
-  const missed: EventOf<'cache-missed'>[] = []
+  let sent = 0
+  const store = memoryStore()
+  const told: EventOf<'cache-missed'>[] = []
   const plimsoll = createPlimsoll({
-    store: 'memory:',
+    store,
+    artifacts: 'memory:',
     clock,
     window,
     fetch: (input, init) => referee.fetch(input, init),
-    onEvent: (event) => event.type === 'cache-missed' && missed.push(event),
+    onEvent: (event) => event.type === 'cache-missed' && told.push(event),
   })
   const talk: Talk = { model: models[0], tools: ['read_file'], turns: TURNS }
   const headers = {
@@ -125,15 +136,23 @@ function scene({ wire, url, models, body }: Speaker, window?: number) {
   return {
     talk,
     plimsoll,
-    /** Sends the first so many turns; gives what was missed. */
-    async ask(count: number, change: Partial<Talk> = {}, write = body): Promise<CacheMiss | undefined> {
+    /** Sends the first so many turns; gives what the log says was missed. */
+    async ask(
+      count: number,
+      change: Partial<Talk> = {},
+      write = body,
+    ): Promise<(CacheMiss & Pick<CacheSeen, 'ageSeconds'>) | undefined> {
       const said = { ...talk, ...change }
       const asked = write({ ...said, turns: said.turns.slice(0, count) })
       const answer = await plimsoll.fetch(url(said.model), { method: 'POST', headers, body: JSON.stringify(asked) })
       expect(answer.status, await answer.text()).toBe(200)
-      const status = await plimsoll.session({ id: 'scene' }).status()
-      expect(status).toBeDefined()
-      return missed.splice(0)[0]
+      sent++
+      await expect.poll(async () => (await logged(store)).length).toBe(sent)
+      const { cache } = (await logged(store)).at(-1)!
+      // What is told of it is the same, without a word of the conversation.
+      const { before: _, after: __, ...why } = cache?.miss ?? {}
+      expect(told.splice(0)).toMatchObject(cache?.miss === undefined ? [] : [{ ...why, ageSeconds: cache.ageSeconds }])
+      return cache?.miss && { ...cache.miss, ageSeconds: cache.ageSeconds }
     },
     wait: (seconds: number) => void (now += seconds * 1_000),
     evict: () => void (referee = provider()),

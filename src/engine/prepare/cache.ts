@@ -8,6 +8,7 @@ import {
   isKnownUsage,
   type LeavingCall,
   nominalLife,
+  placeIn,
   sentPrompt,
 } from '../../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
@@ -43,6 +44,7 @@ export function expectedCache(context: PrepareContext, view: View, epoch: string
     price: deps.catalogue.resolve(model).info.price,
     asked: view.conversation.settings.cacheLife,
     redact: deps.redact,
+    placeOf: (part) => placeIn(codec, view.conversation, part),
     sizeOf: (item) => deps.meter.countItem(gauge, item as Item).tokens,
   }
   return expectCache(deps.cacheLives, call, callBefore(context))

@@ -1,3 +1,4 @@
+import type { CacheSeen } from '../../core/cache.ts'
 import type { EventOf } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
@@ -69,23 +70,16 @@ export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): voi
   const { tenant, session, agent } = branch
   const turn = purpose === 'turn' ? call.turn : undefined
   const about = { at, tenant, session, agent, model, purpose, turn, durationMs, key }
+  // The log holds a little of what changed; events hold no content.
+  const { miss, ...seen } = cache ?? {}
   deps.emit(
     usage === undefined
       ? { type: 'usage-missing', ...about }
-      : { type: 'usage-recorded', usage, costUsd, savedUsd, removed, cache, ...about },
+      : { type: 'usage-recorded', usage, costUsd, savedUsd, removed, cache: cache && (seen as CacheSeen), ...about },
   )
-  if (cache?.miss === undefined) return
-  deps.emit({
-    type: 'cache-missed',
-    at,
-    tenant,
-    session,
-    agent,
-    turn,
-    model,
-    ageSeconds: cache.ageSeconds,
-    ...cache.miss,
-  })
+  if (cache === undefined || miss === undefined) return
+  const { before: _, after: __, ...why } = miss
+  deps.emit({ type: 'cache-missed', at, tenant, session, agent, turn, model, ageSeconds: cache.ageSeconds, ...why })
 }
 
 interface SideCall {

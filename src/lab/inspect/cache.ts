@@ -29,16 +29,21 @@ export function recordedCache(
   lives = new CacheLives(),
 ): readonly RecordedCache[] {
   const found: RecordedCache[] = []
-  const head = system === undefined ? [] : [{ path: 'system', text: system, isOurs: false }]
+  const head = system === undefined ? [] : [{ text: system, isOurs: false }]
   const partsOf = messages.map(({ parts, line }) =>
-    parts.map((item) => ({ path: `line ${line}`, text: item.text, item, isOurs: false })),
+    parts.map((item) => ({ text: item.text, item, isOurs: false, line })),
   )
   let before: CachedCall | undefined
   for (const { at, usage, index, from, to, model = recorded } of calls) {
     if (at === undefined || !isKnownUsage(usage)) continue
-    const prompt: SentPrompt = { parts: [...head, ...partsOf.slice(from, to).flat()], settings: new Map(), marks: [] }
+    const own = partsOf.slice(from, to).flat()
+    const prompt: SentPrompt = { parts: [...head, ...own], settings: new Map(), marks: [] }
+    const placeOf = (part: number): string => {
+      const line = own[part - head.length]?.line
+      return line === undefined ? (part < head.length ? 'system' : 'the end') : `line ${line}`
+    }
     const sizeOf = ({ text }: { readonly text: string }): number => text.length / CHARACTERS_PER_TOKEN
-    const expectation = expectCache(lives, { at, model, prompt, price: priceOf(model), sizeOf }, before)
+    const expectation = expectCache(lives, { at, model, prompt, price: priceOf(model), sizeOf, placeOf }, before)
     if (before !== undefined) found.push({ call: index, usage, seen: seenCache(lives, expectation, usage) })
     before = cachedCall(expectation, usage, at)
   }
