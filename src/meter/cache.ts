@@ -271,13 +271,19 @@ function causeOf(
 ): Cause {
   const { model, endpoint, epoch, prompt } = before!
   if (model !== call.model || endpoint !== call.endpoint) {
-    const [from, to] = model === call.model ? [endpoint, call.endpoint] : [model, call.model]
-    return { cause: 'client', path: model === call.model ? 'endpoint' : 'model', before: from, after: to }
+    // The client chooses the model, and we choose where it goes.
+    if (model === call.model) return { cause: 'ours', path: 'endpoint', before: endpoint, after: call.endpoint }
+    return { cause: 'client', path: 'model', before: model, after: call.model }
   }
   const isOld = ageSeconds > life.least
   // Of what is the same nothing was read either, and that is more than what has changed.
   const isExpired = isOld && usage.cacheRead === 0 && sharedShare > 0.5
-  if (parting !== undefined && !isExpired) return changedBy(parting, epoch, call)
+  if (parting !== undefined && !isExpired) {
+    // A change near the end explains no miss of what stands before it.
+    const readable = expected * readableShare(parting, prompt!, call)
+    const isRead = usage.cacheRead >= readable / 2 || readable < (call.price?.cacheMinimum ?? LEAST_MISSED)
+    if (isRead) return changedBy(parting, epoch, call)
+  }
   if (isOld && usage.cacheRead < expected / 2) return { cause: 'expiry' }
   if (prompt === undefined) return { cause: isOld ? 'expiry' : 'unknown' }
   const changed = settingChanged(prompt, call.prompt)
@@ -285,6 +291,15 @@ function causeOf(
   const mark = markLost(prompt, call)
   if (mark !== undefined) return mark
   return { cause: isOld ? 'expiry' : 'provider' }
+}
+
+/** The share of the prompt before that can still be read although the rest has changed: with marks, up to the last one in front of the change. */
+function readableShare({ shared }: Parting, before: SentPrompt, { price, placeOf, sizeOf }: LeavingCall): number {
+  if (price?.caching !== 'marks') return shareOf({ shared }, before, sizeOf)
+  const marks = new Set(before.marks)
+  let last = shared - 1
+  while (last >= 0 && !marks.has(placeOf(last))) last--
+  return shareOf({ shared: last + 1 }, before, sizeOf)
 }
 
 function changedBy(

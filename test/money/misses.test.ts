@@ -218,6 +218,18 @@ describe.each(SPEAKERS)('a miss is named on $wire', (speaker) => {
     await plimsoll.close()
   })
 
+  it('as the provider’s, where a change near the end does not explain it', async () => {
+    const { ask, talk, evict, plimsoll } = scene(speaker)
+    await ask(5)
+    await ask(7)
+    evict()
+    const turns = talk.turns.map((text, at) => (at === 6 ? `${text} CHANGED` : text))
+    const miss = await ask(9, { turns })
+    // With one mark at the end, nothing in front of the change could have been read.
+    expect(miss).toMatchObject({ cause: speaker.wire === 'anthropic-messages' ? 'client' : 'provider' })
+    await plimsoll.close()
+  })
+
   it('as ours, with the compaction', async () => {
     const { ask, plimsoll } = scene(speaker, WINDOW)
     await ask(7)
