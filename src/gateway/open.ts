@@ -123,7 +123,7 @@ export interface OpenedRequest {
 function aimIn(asked: string | undefined): Aim | undefined {
   const aim = AIMS.find((one) => one === asked)
   if (asked === undefined || aim !== undefined) return aim
-  throw new PlimsollError('bad-input', `${AIM_HEADER} is ${JSON.stringify(asked)}.`, {
+  throw new PlimsollError('bad-config', `${AIM_HEADER} is ${JSON.stringify(asked)}.`, {
     advice: `It is one of ${AIMS.join(', ')}.`,
   })
 }

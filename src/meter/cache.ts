@@ -186,10 +186,20 @@ const MOST_EARLY_ENDS = 3
 const keyOf = ({ model, endpoint = '' }: Pick<CachedCall, 'model' | 'endpoint'>, { least, most }: CacheLife): string =>
   JSON.stringify([endpoint, model, least, most])
 
-/** What the call before left in the cache. With marks that is what it read and wrote, elsewhere the whole prompt. */
+/**
+ * What the call before left in the cache. With marks that is what it read and wrote, elsewhere the whole prompt; nothing where neither a price nor
+ * an answer says that there is a cache, since local servers do not tell.
+ */
 function leftBy({ usage }: CachedCall, price: PriceModel | undefined): number {
-  const marked = usage.cacheRead + usage.cacheWrite
-  return price?.caching === 'marks' || usage.cacheWrite > 0 ? marked : usage.input
+  const told = usage.cacheRead + usage.cacheWrite
+  const isWhole = price?.caching === 'automatic' && usage.cacheWrite === 0
+  return isWhole ? usage.input : told
+}
+
+/** The prompt before was too short to be cached at all, although it was meant to be. */
+function wasTooShort({ usage, prompt }: CachedCall, price: PriceModel | undefined): boolean {
+  if (price?.cacheRead === undefined || usage.input >= (price.cacheMinimum ?? LEAST_MISSED)) return false
+  return price.caching !== 'marks' || (prompt?.marks ?? []).length > 0
 }
 
 export const nominalLife = (asked: CacheLife | undefined, price: PriceModel | undefined): CacheLife =>
@@ -212,8 +222,8 @@ export function expectCache(lives: CacheLives, call: LeavingCall, before: Cached
   const parting = before.prompt && partingOf(before.prompt, call.prompt)
   const sharedShare = isElsewhere ? 0 : parting === undefined ? 1 : shareOf(parting, before.prompt!, call.sizeOf)
   const expected = leftBy(before, call.price)
-  const isTooShort = before.usage.input < (call.price?.cacheMinimum ?? LEAST_MISSED)
-  const state: CacheState = isTooShort || sharedShare < 0.5 ? 'cold' : cacheStateAt(ageSeconds, life)
+  const state: CacheState =
+    wasTooShort(before, call.price) || sharedShare < 0.5 ? 'cold' : cacheStateAt(ageSeconds, life)
   return { predicted: state, ageSeconds, life, expected, call, before, parting, sharedShare }
 }
 
@@ -231,8 +241,7 @@ export function seenCache(lives: CacheLives, expectation: CacheExpectation, usag
   const seen = { predicted, ageSeconds, life, expected }
   if (before === undefined) return seen
   const tokens = expected - usage.cacheRead
-  const least = call.price?.cacheMinimum ?? LEAST_MISSED
-  const isTooShort = before.usage.input < least
+  const isTooShort = wasTooShort(before, call.price)
   const wasRead = usage.cacheRead >= expected / 2
   // Where the head was still read, the rest was not too old: something changed that we do not see.
   const isTelling = wasRead || usage.cacheRead === 0 || ageSeconds > life.least
@@ -282,7 +291,8 @@ function causeOf(
     // A change near the end explains no miss of what stands before it.
     const readable = expected * readableShare(parting, prompt!, call)
     const isRead = usage.cacheRead >= readable / 2 || readable < (call.price?.cacheMinimum ?? LEAST_MISSED)
-    if (isRead) return changedBy(parting, epoch, call)
+    // What a compaction puts in may join the message in front of it.
+    if (isRead || epoch !== call.epoch) return changedBy(parting, epoch, call)
   }
   if (isOld && usage.cacheRead < expected / 2) return { cause: 'expiry' }
   if (prompt === undefined) return { cause: isOld ? 'expiry' : 'unknown' }

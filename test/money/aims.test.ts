@@ -114,10 +114,10 @@ describe('what compactions are for', () => {
   it('a cold cache makes thrift compact at once', async () => {
     const { run, wait, epochs, plimsoll } = agent({ window: WINDOW, aim: 'thrift' })
     // A little above what it leaves, where a warm cache is worth more.
-    await run(32, 34)
+    await run(49, 51)
     expect(epochs).toEqual([])
     wait(301)
-    await run(35, 35)
+    await run(52, 52)
     expect(epochs).toHaveLength(1)
     await plimsoll.close()
   })

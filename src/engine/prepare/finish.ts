@@ -79,8 +79,11 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   // There is nothing to record about what is never sent.
   const isStopped = verdict.kind === 'halt' && context.isObserved !== true
   const addsTools = (view.conversation.changes?.addTools ?? []).length > 0
-  const loadOriginal = plan.length === 0 && !addsTools ? high : deps.meter.measure(gauge, conversation, 0).count.high
-  const open = turnOf(permitted, thresholds, loadOriginal - high, unwritten)
+  const original = plan.length === 0 && !addsTools ? undefined : deps.meter.measure(gauge, conversation, 0).count
+  const loadOriginal = original?.high ?? high
+  // Both counted from the text alone, so that the errors of counting are alike.
+  const wholeShare = original === undefined ? 1 : original.tokens / Math.max(1, measurement.count.tokens)
+  const open = turnOf(permitted, thresholds, wholeShare, unwritten)
   const turn = branch.turns.open(open, branch.log.turns, !isStopped)
   remember(permitted)
   const { lowBy = 'high', warn } = policy.water
@@ -166,7 +169,7 @@ function remember({ context, epoch, standing, moved, permission }: Permitted): v
 function turnOf(
   { context, epoch, standing, isClosing, permission: { view, reservation } }: Permitted,
   thresholds: Thresholds,
-  takenOut: number,
+  wholeShare: number,
   unwritten: Unwritten | undefined,
 ): Omit<OpenTurn, 'id'> {
   const { deps, branch, codec, target, limit, gauge, links } = context
@@ -200,7 +203,7 @@ function turnOf(
     epoch: under,
     cache: expectedCache(context, view, under),
     line: lineOf(links),
-    takenOut,
+    wholeShare,
     isOwnStep: context.isOwnStep,
     unwritten,
   }

@@ -194,8 +194,8 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly key?: string
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
-  /** Upper bound of what the client sent and we do not. */
-  readonly takenOut: number
+  /** What the client sent, as a share of what left. */
+  readonly wholeShare: number
   readonly isOwnStep?: true
   readonly cache: CacheExpectation
   /** How its conversation begins. */

@@ -117,13 +117,13 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
 /** What this call had less than the client sent, in the provider's tokens, and what that is worth. */
 function savingsOf(
   { catalogue }: EngineDeps,
-  { model, count, takenOut, isOwnStep, cache: { before }, epoch }: OpenTurn,
+  { model, wholeShare, isOwnStep, cache: { before }, epoch }: OpenTurn,
   usage: Usage | undefined,
   cache: CacheSeen | undefined,
 ): Pick<UsageSeen, 'removed' | 'savedUsd'> {
   if (!isKnownUsage(usage)) return {}
   const { price } = catalogue.resolve(model).info
-  const removed = Math.round((takenOut / Math.max(1, count.high)) * usage.input)
+  const removed = Math.round(usage.input * (wholeShare - 1))
   if (price === undefined) return { removed }
   const isCompacted = epoch !== undefined && epoch !== before?.epoch
   const saving = { usage, removed, removedBefore: before?.removed ?? 0, cache, isCompacted }
