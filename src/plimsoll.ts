@@ -25,6 +25,7 @@ import type { Fetch } from './gateway/fetch.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { Sidecar } from './gateway/operate/sidecar.ts'
 import type { LiveOptions, PlimsollOptions } from './settings/options.ts'
+import { tellUnknownVariables } from './settings/variables.ts'
 export { defaultStore, findSecret, plimsollHome } from './compose/home.ts'
 export type { LiveOptions, PlimsollOptions } from './settings/options.ts'
 
@@ -73,6 +74,7 @@ export interface Plimsoll {
 
 /** Creates the engine. Parts are opened on first use; `close` closes all of them. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
+  tellUnknownVariables()
   return compose(checkOptions(options))
 }
 

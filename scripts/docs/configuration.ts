@@ -3,14 +3,13 @@ import * as v from 'valibot'
 import {
   GATEWAY,
   LIBRARY,
-  PRESET_VARIABLES,
   PROXY,
   SETTINGS,
-  variablesOf,
   type Settings,
 } from '../../src/settings/settings.ts'
 import { unitWords, type Unit } from '../../src/settings/values.ts'
 import { given, parts } from '../../src/util/json-schema.ts'
+import { PRESET_VARIABLES, variablesOf } from '../../src/settings/variables.ts'
 import { FOREIGN_VARIABLES } from './foreign-variables.ts'
 import { code, page, sentence, table } from './markdown.ts'
 import { commentsIn } from './sources.ts'

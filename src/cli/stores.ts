@@ -8,6 +8,7 @@ import { listedSessions } from '../dashboard/stored-sessions.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore, sqlitePath, withoutPassword } from '../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../plimsoll.ts'
+import { tellUnknownVariables } from '../settings/variables.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 
 /** Tenants with sessions of people and agents. */
@@ -88,6 +89,7 @@ export async function withNewStores<T>(
   flags: Pick<StoreFlags, 'store' | 'artifacts'>,
   work: (stores: Stores) => Promise<T>,
 ): Promise<T> {
+  tellUnknownVariables()
   const url = flags.store ?? defaultStore()
   const sessions = openStore(url)
   try {
@@ -105,7 +107,8 @@ export async function withNewStores<T>(
 }
 
 /** Opening would make an empty one, and "no sessions" would be a poor answer to a wrong path. */
-function assertThere(url: string): void {
+/** @throws PlimsollError `not-found` where an embedded store has no file */
+export function assertThere(url: string): void {
   if (!url.startsWith('sqlite:')) return
   if (existsSync(sqlitePath(url))) return
   throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {

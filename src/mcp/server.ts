@@ -18,6 +18,7 @@ import { contextTools } from './context-tools.ts'
 import { recordOf } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../plimsoll.ts'
+import { importOptional } from '../drivers/optional-package.ts'
 
 const INSTRUCTIONS =
   'Reads what was removed from a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
@@ -170,23 +171,10 @@ type Sdk = typeof import('@modelcontextprotocol/server')
 type StdioSdk = typeof import('@modelcontextprotocol/server/stdio')
 
 const PACKAGE = '@modelcontextprotocol/server'
+const NEEDED_FOR = 'The MCP server'
 
 /** The official SDK is an optional package, loaded when the first server starts. @throws PlimsollError `unsupported` */
-export const loadSdk = (load = async () => import('@modelcontextprotocol/server')): Promise<Sdk> => loaded(load)
-const loadStdio = (): Promise<StdioSdk> => loaded(async () => import('@modelcontextprotocol/server/stdio'))
-
-async function loaded<T>(load: () => Promise<T>): Promise<T> {
-  try {
-    return await load()
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    throw new PlimsollError(
-      'unsupported',
-      `The MCP server needs the optional package ${PACKAGE}, which is not installed.`,
-      { advice: `Install it with: npm install ${PACKAGE}`, fields: { package: PACKAGE }, cause },
-    )
-  }
-}
+export const loadSdk = (): Promise<Sdk> => importOptional(PACKAGE, NEEDED_FOR)
 
 export interface StdioMcp {
   /** Resolves when the client has closed standard input. */
@@ -197,7 +185,10 @@ export interface StdioMcp {
 /** Serves one client over standard input and output. Nothing else may write to standard output. */
 export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): Promise<StdioMcp> {
   checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', schema: SCOPE }], 'serveMcpStdio()')
-  const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([loadSdk(), loadStdio()])
+  const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([
+    loadSdk(),
+    importOptional<StdioSdk>(`${PACKAGE}/stdio`, NEEDED_FOR),
+  ])
   const transport = new StdioServerTransport()
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve)

@@ -12,6 +12,7 @@ import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import { print, painterOf, screenOf, EXIT } from '../kit/output.ts'
 import { type StoreFlags, addStoreOptions } from '../stores.ts'
 import { speakers, vendors } from '../../formats/endpoints.ts'
+import { unknownVariables } from '../../settings/variables.ts'
 import { withExamples } from '../kit/examples.ts'
 
 interface Check {
@@ -46,6 +47,13 @@ const checkNode = (version = process.versions.node): Promise<Check> =>
   checked('node', 'fail', `Install Node ${LEAST_NODE} or newer.`, async () => {
     if (Number(version.split('.')[0]) < LEAST_NODE) throw new Error(`${version} is too old`)
     return version
+  })
+
+const checkEnvironment = (): Promise<Check> =>
+  checked('environment', 'fail', 'Correct or unset it; docs/reference/environment.md lists them all.', async () => {
+    const sentences = unknownVariables()
+    if (sentences.length > 0) throw new Error(sentences.join(' '))
+    return 'every PLIMSOLL_ variable that is set is known'
   })
 
 /** Opens the store as a proxy would. One that is not there yet is fine when it can be made. */
@@ -246,7 +254,7 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
     checkClients(env),
     online(),
   ])
-  const checks = [await checkNode(), ...groups.flat(), await checkKeys(env)]
+  const checks = [await checkNode(), await checkEnvironment(), ...groups.flat(), await checkKeys(env)]
   if (checks.some(({ state }) => state === 'fail')) process.exitCode = EXIT.broken
   print(flags.json, checks, () => {
     const paint = painterOf(screenOf(process.stdout))
@@ -256,6 +264,18 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
         ({ name, state, message, advice }) =>
           `${signs[state]} ${name}: ${message}${advice === undefined ? '' : `\n    ${paint('dim', advice)}`}`,
       )
+      .concat(verdictOn(checks))
       .join('\n')
   })
+}
+
+/** What somebody wants to know who does not read the list. */
+function verdictOn(checks: readonly Check[]): string {
+  const failed = checks.filter(({ state }) => state === 'fail').map(({ name }) => name)
+  const warned = checks.filter(({ state }) => state === 'warn').map(({ name }) => name)
+  if (failed.length > 0)
+    return `\nNo: this installation does not work until ${failed.join(', ')} ${failed.length === 1 ? 'is' : 'are'} repaired.`
+  const rest =
+    warned.length === 0 ? '' : ` Look at ${warned.join(', ')}, if you need ${warned.length === 1 ? 'it' : 'them'}.`
+  return `\nYes: this installation works.${rest}`
 }

@@ -10,7 +10,14 @@ import { knownModels } from '../catalogue.ts'
 import { keepServing } from '../kit/output.ts'
 import { portNumber, several } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
-import { tenantOfSession, addStoreOptions, withNewStores, type StoreFlags, type Stores } from '../stores.ts'
+import {
+  assertThere,
+  tenantOfSession,
+  addStoreOptions,
+  withNewStores,
+  type StoreFlags,
+  type Stores,
+} from '../stores.ts'
 
 interface McpFlags extends StoreFlags {
   readonly session?: string
@@ -55,6 +62,9 @@ async function runMcp(flags: McpFlags): Promise<void> {
   const settings = flags.config === undefined ? undefined : optionsOf(config)
   const { store = settings?.store, artifacts = settings?.artifacts } = flags
   const places = { store, artifacts }
+  const named = store ?? process.env['PLIMSOLL_STORE']
+  // The store in the home directory may come later; a path that somebody wrote down is meant.
+  if (typeof named === 'string') assertThere(named)
   await withNewStores(places, async (stores) => {
     const scope = flags.byCredential === true ? ('credential' as const) : await scopeOf(stores, flags)
     const plimsoll = createPlimsoll({
