@@ -8,7 +8,7 @@ import {
 } from './engine/session/session.ts'
 import { importStore } from './engine/store-admin/store-export.ts'
 import { checkedPlimsoll, checkedSession, checkOptions } from './compose/api/checked.ts'
-import { layFoundation } from './compose/open/foundation.ts'
+import { openFoundation } from './compose/open/foundation.ts'
 import { liveSettings } from './compose/live/settings.ts'
 import { openEngine } from './compose/open/engine.ts'
 import { openGateway } from './gateway/assemble.ts'
@@ -79,7 +79,7 @@ export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
 }
 
 function compose(options: PlimsollOptions): Plimsoll {
-  const foundation = layFoundation(options)
+  const foundation = openFoundation(options)
   const { clock, content, ledger, emit } = foundation
   const models = openModels(options)
   const tokenizers = openTokenizers(options, foundation)

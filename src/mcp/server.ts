@@ -72,7 +72,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
       messages: [
         {
           role: 'user',
-          content: { type: 'text', text: await orProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
+          content: { type: 'text', text: await asProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
         },
       ],
     }),
@@ -103,7 +103,7 @@ function register(server: McpServer, tool: McpTool): void {
 
 /** Errors are returned as results, so that the model can read and correct them. */
 const answer = (tool: McpTool, input: unknown, { mcpReq }: ServerContext): Promise<CallToolResult> =>
-  inPlainWords(async () => {
+  withoutForeignErrors(async () => {
     const call = { signal: mcpReq.signal, onProgress: progressOf(mcpReq) }
     const { ok, text, data } = await tool.run(tool.check(input ?? {}), call)
     return { content: [{ type: 'text', text }], structuredContent: { ...data }, isError: ok ? undefined : true }
@@ -124,7 +124,7 @@ function progressOf({ _meta, notify }: ServerContext['mcpReq']): (share: number)
 }
 
 /** Passes our own errors on; others could reveal something about this machine. */
-async function inPlainWords<T>(work: () => Promise<T>): Promise<T> {
+async function withoutForeignErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -136,9 +136,9 @@ async function inPlainWords<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** The same as an error of the protocol. */
-async function orProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, work: () => Promise<T>): Promise<T> {
+async function asProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, work: () => Promise<T>): Promise<T> {
   try {
-    return await inPlainWords(work)
+    return await withoutForeignErrors(work)
   } catch (error) {
     if (!isPlimsollError(error)) throw error
     const code =
@@ -148,7 +148,7 @@ async function orProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, wor
 }
 
 const contents = async (sdk: Sdk, read: () => Promise<Content>) => {
-  const content = await orProtocolError(sdk, read)
+  const content = await asProtocolError(sdk, read)
   const { text, blob, ...about } = content
   return { contents: [text === undefined ? { ...about, blob: blob ?? '' } : { ...about, text }] }
 }

@@ -67,7 +67,7 @@ export function checkTextOf<S extends Settings>(settings: S, text: string, file:
 
 /** Reads a file. @throws PlimsollError that names every problem with file, line and the nearest valid key */
 export async function loadConfig(file: string): Promise<Config> {
-  return soundOrThrow(await checkConfig(file), file)
+  return validOrThrow(await checkConfig(file), file)
 }
 
 /** The same, synchronously, for YAML and JSON: a proxy reloads its file while it runs. */
@@ -76,9 +76,9 @@ export function readConfig(file: string): Config {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    return soundOrThrow(failed(file, `The file cannot be read: ${messageOf(error)}`), file)
+    return validOrThrow(failed(file, `The file cannot be read: ${messageOf(error)}`), file)
   }
-  return soundOrThrow(checkConfigText(text, file), file)
+  return validOrThrow(checkConfigText(text, file), file)
 }
 
 /** The JSON Schema of a settings file, for editors. */
@@ -91,7 +91,7 @@ export const configJsonSchema = (settings: Settings = SETTINGS): Record<string, 
 export const problemLine = ({ file, line, message }: ConfigProblem): string =>
   `${file}${line === undefined ? '' : `:${line}`}: ${message}`
 
-function soundOrThrow({ config, problems }: CheckedConfig, file: string): Config {
+function validOrThrow({ config, problems }: CheckedConfig, file: string): Config {
   if (problems.length === 0) return config
   throw new PlimsollError('bad-config', problems.map(problemLine).join('\n'), { fields: { file, problems } })
 }

@@ -65,7 +65,7 @@ export interface Where {
   readonly flag?: string | readonly Flag[]
   /** @default none */
   readonly env?: string
-  /** @default nothing, and then nothing is said about it */
+  /** @default none; the default is then not shown */
   readonly default?: string | number | boolean
   /** Can change while requests are running. @default false */
   readonly live?: boolean

@@ -26,7 +26,7 @@ export const initCommand = (): Command =>
     )
   })
 
-/** The nearest folder that has a package.json, from here upwards. */
+/** The nearest folder with a package.json, starting from the given one. */
 function projectOf(folder: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     if (existsSync(join(at, 'package.json'))) return at

@@ -35,7 +35,7 @@ export function mcpCommand(): Command {
   return withExamples(
     addStoreOptions(
       new Command('mcp').description(
-        'Start an MCP server: tools, resources and a prompt over what was taken out of stored conversations.',
+        'Start an MCP server: tools, resources and a prompt over what was removed from stored conversations.',
       ),
     )
       .option('--session <name>', 'serve one conversation only (default: all of one tenant)')
@@ -80,7 +80,10 @@ async function runMcp(flags: McpFlags): Promise<void> {
   })
 }
 
-/** What is named; else all of the one tenant that there is. With several nobody is chosen: they must not meet. */
+/**
+ * The scope that the flags name. Without a tenant, the store's only one; with several, the user has to choose, so that content of different tenants
+ * is never mixed.
+ */
 async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope> {
   if (session !== undefined) return { tenant: await tenantOfSession(stores, session, tenant), session, agent }
   if (tenant !== undefined) return { tenant }

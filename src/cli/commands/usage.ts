@@ -23,7 +23,7 @@ export const usageCommand = (): Command =>
           ? 'No answer has said yet how much of a window is used.'
           : printTable(
               [
-                { head: 'credential', gives: 'start' },
+                { head: 'credential', keeps: 'start' },
                 { head: 'window' },
                 { head: 'used', align: 'right' },
                 { head: 'resets' },
