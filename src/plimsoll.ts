@@ -1,4 +1,5 @@
 import type { EventSink, PlimsollEvent } from './core/events.ts'
+import type { AskedPolicy } from './core/policy.ts'
 import {
   createSession,
   type GatewaySession,
@@ -93,10 +94,14 @@ function compose(options: PlimsollOptions): Plimsoll {
     emit: (body, { session: of = '', ...owner }) => emit({ ...body, ...owner, session: of, at: clock.now() }),
   })
   const open = openSessions(options.memoryBytes)
-  const session = (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined): GatewaySession => {
+  const session = (
+    wanted: SessionOptions,
+    asked: AskedPolicy | undefined,
+    bytes: number | undefined,
+  ): GatewaySession => {
     const { tenant = 'local', id, agent = 'main' } = wanted
-    const key = JSON.stringify([tenant, id, agent, policy ?? '', wanted.key ?? ''])
-    const found = open.get(key) ?? createSession(live.depsFor(agent, policy), wanted)
+    const key = JSON.stringify([tenant, id, agent, asked?.policy ?? '', asked?.aim ?? '', wanted.key ?? ''])
+    const found = open.get(key) ?? createSession(live.depsFor(agent, asked), wanted)
     if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }

@@ -105,6 +105,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/limits.ts')).limitsCommand(),
   },
   {
+    name: 'usage',
+    description: 'Show how much of each rate limit and subscription window is used, per credential.',
+    load: async () => (await import('./commands/usage.ts')).usageCommand(),
+  },
+  {
     name: 'doctor',
     description:
       'Check this machine: Node, store, sandbox, tokenizer, upstreams, clients. Exits with 3 when a check fails.',

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
+import { type Aim, AIMS } from '../core/policy.ts'
 import { checked } from '../settings/check.ts'
-import { count, number, tokens, type Schema } from '../settings/values.ts'
+import { count, number, oneOf, tokens, type Schema } from '../settings/values.ts'
 
 /** Reads the text of an option by its schema: `200k`, `64MiB`, `65%`. */
 export const reading =
@@ -26,6 +27,9 @@ export function nameList(text: string): string[] {
   if (names.some((name) => name === '')) throw new InvalidArgumentError('It should be names separated by commas.')
   return names
 }
+
+/** What compactions are for, between commas. */
+export const aimList = (text: string): Aim[] => nameList(text).map((name) => reading(oneOf('', AIMS))(name))
 
 /** Collects an option that may be given several times. */
 export const several = (value: string, before: string[] = []): string[] => [...before, value]

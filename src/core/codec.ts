@@ -22,6 +22,8 @@ export interface Codec {
   readonly providerHistory?: ProviderHistory
   /** The exact wire text that the item was read from. */
   fragment(conversation: Conversation, item: Item): string
+  /** Where the item stands in the body, as `messages[3].content[0]`; undefined for what was not read from it. */
+  placeOf(conversation: Conversation, item: Item): string | undefined
   /** Checks a body against the wire's rules. Empty means that the provider would accept it. */
   check(body: unknown, options?: RuleOptions): readonly Violation[]
   /**
@@ -76,6 +78,8 @@ export interface ModelResponse {
   readonly stop: StopReason
   /** Absent when the provider reported none: missing usage is not zero usage. */
   readonly usage?: Usage
+  /** Why less was read from the cache than could be, where the provider says it. */
+  readonly cacheMissReason?: string
   /** The provider ran tools of its own that no item shows: their output is in its token count and not in the request. */
   readonly ranHostedTools?: true
   /** Its items as wire text for a request that repeats them, on wires whose provider keeps answers; absent when one cannot be repeated. */

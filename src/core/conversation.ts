@@ -1,3 +1,4 @@
+import type { CacheLife } from './cache.ts'
 import type { Item, Origin, ToolDeclaration } from './item.ts'
 
 /** The settings of a request that the engine reads. */
@@ -26,6 +27,10 @@ export interface RequestSettings {
    * count includes it; ours does not.
    */
   readonly unseen?: readonly string[]
+  /** How long the provider shall keep the prompt, where the request says so. @default by model */
+  readonly cacheLife?: CacheLife
+  /** Where the client's cache marks stand, in the order in which the provider reads them. */
+  readonly marks?: readonly string[]
 }
 
 /** The provider's own context management; thresholds in tokens of the prompt. */

@@ -1,3 +1,4 @@
+import type { CacheSeen, MissCause } from './cache.ts'
 import type { ErrorCode } from './errors.ts'
 import type { RecordRecall, UsageSeen } from './records.ts'
 import type { Verdict } from './target.ts'
@@ -58,7 +59,37 @@ export type EventBody =
   | { readonly type: 'call-unanswered'; readonly callId?: string; readonly tool?: string; readonly item: string }
   /** Only for changes by the client; `epoch-declared` tells of rewrites by an epoch. */
   | { readonly type: 'prefix-broken'; readonly by: 'client'; readonly atItem: number }
-  | ({ readonly type: 'usage-recorded'; readonly usage: Usage; readonly costUsd?: number } & CallFacts)
+  | ({
+      readonly type: 'usage-recorded'
+      readonly usage: Usage
+      readonly costUsd?: number
+      /** What the call cost less for us, and the tokens that the client sent and we did not. */
+      readonly savedUsd?: number
+      readonly removed?: number
+      readonly cache?: Omit<CacheSeen, 'miss'>
+    } & CallFacts)
+  | {
+      readonly type: 'cache-missed'
+      readonly model: string
+      readonly cause: MissCause
+      readonly tokens: number
+      readonly usd?: number
+      readonly ageSeconds: number
+      /** Where the request differs from the one before; the log has a little of both. */
+      readonly path?: string
+      readonly epoch?: string
+      /** What the provider itself says was the reason. */
+      readonly provider?: string
+    }
+  | {
+      readonly type: 'quota-seen'
+      /** Keyed hash of the API key or token. */
+      readonly credential: string
+      readonly window: string
+      /** Share of the window; 1 is all of it. */
+      readonly used: number
+      readonly resetsAt?: number
+    }
   | ({ readonly type: 'usage-missing' } & CallFacts)
   | ({
       readonly type: 'call-refused'
@@ -121,6 +152,10 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
   'prefix-broken':
     'The client changed a part of the history that it had sent before, from item `atItem` (counted from 0) on. The request is sent as changed; from that item on the provider’s prompt cache does not hit.',
   'usage-recorded': 'The provider reported usage for a call; `costUsd` is set where the price is known.',
+  'cache-missed':
+    'A call read fewer tokens from the provider’s cache than it could have: `cause` says why, `tokens` and `usd` what it cost.',
+  'quota-seen':
+    'An answer said how much of a rate limit or subscription window its credential has used; told when it changed by a hundredth.',
   'usage-missing': 'A call ended without usage, so its tokens are known by estimate only.',
   'call-refused':
     'A model call failed: the provider refused it or did not answer (`status`, if there was one), or Plimsoll did not send it (`code`).',

@@ -37,6 +37,11 @@ export interface Policy {
   readonly reserve?: ReserveRule
   /** How far a request's own output cap may be lowered before its history is edited. @default not at all */
   readonly lowerOutput?: LowerOutputRule
+  /**
+   * What compactions are for. `room`: nothing changes before it must; one that would come within the next calls is made early when the provider's cache is
+   * certainly gone. `thrift`: whenever it pays back under the model's cache prices, whatever room there is. @default 'room'
+   */
+  readonly aim?: Aim
   /** An unforced epoch is declared only when it pays back under the model's cache prices. @default false */
   readonly priceGate?: boolean
   /** Most plans, and most summarizer calls, per compaction. @default 3 */
@@ -45,6 +50,15 @@ export interface Policy {
   readonly timeMs?: number
   /** How a model writes summaries, where one is configured. @default out of band, while the request waits */
   readonly summaries?: SummaryRule
+}
+
+export const AIMS = ['room', 'thrift'] as const
+export type Aim = (typeof AIMS)[number]
+
+/** What one request asks for, over the settings. */
+export interface AskedPolicy {
+  readonly policy?: string
+  readonly aim?: Aim
 }
 
 /** Rules for single models. Of several that apply, the last one wins number by number. */

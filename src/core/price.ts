@@ -1,3 +1,4 @@
+import { type CacheLife, DEFAULT_LIFE, HOUR } from './cache.ts'
 import type { Usage } from './usage.ts'
 
 /** US dollars per million tokens. */
@@ -14,7 +15,8 @@ export interface PriceModel extends Rates {
   readonly tiers?: readonly (Rates & { readonly above: number })[]
   /** Prefixes shorter than this are never cached. */
   readonly cacheMinimum?: number
-  readonly cacheTtlSeconds?: number
+  /** How long the provider keeps a prompt, where the request does not say. @default five minutes for certain */
+  readonly cacheLife?: CacheLife
   /** `marks`: only up to a cache mark (Anthropic). `automatic`: longest common prefix (OpenAI, Gemini). */
   readonly caching?: 'marks' | 'automatic' | 'none'
 }
@@ -56,15 +58,21 @@ export interface PricedRequest {
   readonly outputTokens: number
   /** Seconds since the previous request. */
   readonly elapsedSeconds?: number
+  /** How long its provider keeps it. @default the model's */
+  readonly life?: CacheLife
 }
 
 /** Usage that a provider with this price model would report for a request, given what its cache holds from the previous one. */
 export function simulateUsage(request: PricedRequest, price: PriceModel): Usage {
   const { tokens, commonPrefixTokens, outputTokens, elapsedSeconds = 0 } = request
+  const life = request.life ?? price.cacheLife ?? DEFAULT_LIFE
   const minimum = price.cacheMinimum ?? 1024
   const caches = price.caching !== 'none' && price.cacheRead !== undefined
-  const warm = elapsedSeconds <= (price.cacheTtlSeconds ?? 300)
+  const warm = elapsedSeconds <= life.least
   const cacheRead = caches && warm && commonPrefixTokens >= minimum ? commonPrefixTokens : 0
   const cacheWrite = caches && price.cacheWrite !== undefined && tokens >= minimum ? tokens - cacheRead : 0
-  return { input: tokens, cacheRead, cacheWrite, output: outputTokens, reasoning: 0 }
+  // Longer lives are paid for with writing only where there is a price for it.
+  const isLong = price.cacheWriteLong !== undefined && life.least >= HOUR && cacheWrite > 0
+  const cacheWriteLong = isLong ? cacheWrite : undefined
+  return { input: tokens, cacheRead, cacheWrite, cacheWriteLong, output: outputTokens, reasoning: 0 }
 }

@@ -1,3 +1,4 @@
+import type { CacheSeen } from './cache.ts'
 import type { Limit, Thresholds } from './target.ts'
 import type { Usage } from './usage.ts'
 
@@ -145,6 +146,14 @@ export interface UsageSeen extends Base {
   /** The request asked for a final answer, because the context was used up. */
   readonly closing?: true
   readonly purpose: 'turn' | 'summary' | 'extract'
+  /** Tokens that the client sent and we did not. Absent in entries of earlier versions. */
+  readonly removed?: number
+  /** What the call cost less for us, in dollars. Absent without a price, and in entries of earlier versions. */
+  readonly savedUsd?: number
+  /** A further step for a tool of ours, which the client did not ask for. */
+  readonly own?: true
+  /** What was expected of the provider's cache, and what came of it. Absent without usage. */
+  readonly cache?: CacheSeen
   /** From sending the request to the end of its answer. */
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent when the tenant pays. */

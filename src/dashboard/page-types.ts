@@ -30,7 +30,7 @@ export interface SessionFigures {
   readonly cuts: number
   readonly usage: Usage
   readonly costUsd: number
-  /** The cost of sending everything, minus what was paid, summaries included. Undefined without prices. */
+  /** What calls cost less for us, net. Undefined where a call does not say it. */
   readonly savedUsd?: number
   readonly withoutUsage: number
 }

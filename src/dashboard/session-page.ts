@@ -1,8 +1,8 @@
 import { costOfUsage, type PriceModel, simulateUsage } from '../core/price.ts'
 import type { Epoch } from '../core/records.ts'
 import { insertedTexts } from '../core/epochs.ts'
+import { savedIn } from '../engine/store-admin/session-report.ts'
 import { addUsage, NO_USAGE } from '../core/usage.ts'
-import { unmanagedCost } from '../meter/index.ts'
 import { compositionOf, type CountText, type FoldedLog, type LoggedCall } from './session-log.ts'
 import type { CompactionPrice, PageCall, PageCompaction, PageEdit, SessionFigures, SessionPage } from './page-types.ts'
 
@@ -16,11 +16,11 @@ export interface PageInputs {
 const MAIN = 'main'
 
 /** The figures of a session, without the composition of its prompts, for which every text would be counted. */
-export function figuresOf(log: FoldedLog, { tenant, session, version, priceOf }: PageInputs): SessionFigures {
+export function figuresOf(log: FoldedLog, { tenant, session, version }: PageInputs): SessionFigures {
   const calls = callsOf(log)
   const turns = calls.filter(({ purpose }) => purpose === 'turn')
   const last = turns.at(-1)
-  const savedUsd = savedBy(calls, priceOf)
+  const savedUsd = savedIn(calls)
   return {
     tenant,
     session,
@@ -71,13 +71,10 @@ export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: Cou
 }
 
 /** The calls of a log; `original` includes what earlier compactions removed. */
-function callsOf(log: FoldedLog): readonly PageCall[] {
-  const saved = savedByEpoch(log)
-  return log.calls.map((call) => pageCall(call, saved.get(call.epoch ?? '') ?? 0))
-}
+const callsOf = (log: FoldedLog): readonly PageCall[] => log.calls.map(pageCall)
 
-function pageCall(call: LoggedCall, saved: number): PageCall {
-  const { measured: _, hidden: __, limit, agent = MAIN, usage, ...rest } = call
+function pageCall(call: LoggedCall): PageCall {
+  const { measured: _, hidden: __, limit, agent = MAIN, usage, removed = 0, ...rest } = call
   const isMeasured = usage !== undefined && usage.input > 0
   const prompt = isMeasured ? usage.input : Math.round(call.estimated)
   return {
@@ -86,33 +83,11 @@ function pageCall(call: LoggedCall, saved: number): PageCall {
     usage,
     prompt,
     isMeasured,
-    original: call.purpose === 'turn' ? prompt + saved : prompt,
+    original: prompt + removed,
     limit: limit?.tokens,
     window: limit?.window,
     parts: {},
   }
-}
-
-/**
- * Tokens that each epoch removed, with those of earlier epochs: its `before` was measured under the previous epoch. The tokens left are the
- * provider's count of the first call under it, since `after` is an upper bound.
- */
-function savedByEpoch(log: FoldedLog): ReadonlyMap<string, number> {
-  const counted = new Map<string, number>()
-  for (const { epoch, purpose, usage } of log.calls)
-    if (epoch !== undefined && purpose === 'turn' && !counted.has(epoch)) counted.set(epoch, usage?.input ?? 0)
-  const saved = new Map<string, number>()
-  const newest = new Map<string, string>()
-  for (const { epoch } of log.epochs) {
-    const agent = epoch.agent ?? MAIN
-    const before = newest.get(agent)
-    const after = counted.get(epoch.id) || epoch.after
-    const own = Math.max(0, Math.round(epoch.before - after))
-    // The epoch's `before` does not contain what earlier epochs removed.
-    saved.set(epoch.id, (before === undefined || log.undone.has(before) ? 0 : (saved.get(before) ?? 0)) + own)
-    newest.set(agent, epoch.id)
-  }
-  return saved
 }
 
 export function standingEpochs(log: FoldedLog): ReadonlyMap<string, Epoch> {
@@ -160,20 +135,3 @@ function editOf(edit: Epoch['edits'][number]): PageEdit {
 }
 
 export type PriceOf = (model: string) => PriceModel | undefined
-
-/** The cost of the calls with everything sent each time, minus the real cost, summaries included. Undefined when a price is missing. */
-function savedBy(calls: readonly PageCall[], priceOf: PriceOf): number | undefined {
-  let saved = 0
-  let previous: PageCall | undefined
-  for (const call of calls) {
-    if (call.usage === undefined) continue
-    const price = priceOf(call.model)
-    if (price === undefined || call.costUsd === undefined) return undefined
-    if (call.purpose === 'turn') {
-      saved += unmanagedCost(call, previous, price)
-      previous = call
-    }
-    saved -= call.costUsd
-  }
-  return saved
-}

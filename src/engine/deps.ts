@@ -5,7 +5,7 @@ import type { Handle } from '../core/handles.ts'
 import type { Hash } from '../core/identity.ts'
 import type { BufferRule, Policy } from '../core/policy.ts'
 import type { Limit, Target } from '../core/target.ts'
-import type { Budget, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
+import type { Budget, CacheLives, DesignArithmetic, Ledger, Meter } from '../meter/index.ts'
 import type { ArtifactMeta, ArtifactStore } from '../ports/artifact-store.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -48,6 +48,8 @@ export interface EngineDeps {
   readonly sharpen?: (model: string) => Promise<boolean>
   /** The provider's own count of a request, for the same place. Given only when the caller allows the call. */
   readonly countTokens?: CountTokens
+  /** How long providers keep prompts, by what their answers show. */
+  readonly cacheLives: CacheLives
   /** Learn from reported usage; absent, estimates stay as fitted. */
   readonly calibrations?: TenantCalibrations
   /** One for the whole installation; absent when nothing is limited. */

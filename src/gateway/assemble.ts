@@ -1,3 +1,4 @@
+import type { AskedPolicy } from '../core/policy.ts'
 import cluster from 'node:cluster'
 import { learnedLimits } from '../engine/learning/learned-limits.ts'
 import type { SessionOptions, GatewaySession } from '../engine/session/session.ts'
@@ -7,6 +8,7 @@ import { createFetch } from './fetch.ts'
 import { createGateway } from './gateway.ts'
 import { stepReader, hiddenSteps } from './hidden/session.ts'
 import { cacheSizes } from '../compose/cache-sizes.ts'
+import { createQuotas } from './operate/quotas.ts'
 import { createSidecar } from './operate/sidecar.ts'
 import { heldHistories } from './held-histories.ts'
 import { responseSessions } from './identity.ts'
@@ -23,7 +25,11 @@ export interface GatewayParts {
   readonly readers: OpenReaders
   readonly live: LiveSettings
   /** `bytes`: the session's approximate size; undefined to read it without keeping it open. */
-  readonly session: (wanted: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
+  readonly session: (
+    wanted: SessionOptions,
+    asked: AskedPolicy | undefined,
+    bytes: number | undefined,
+  ) => GatewaySession
 }
 
 /** The handler of `fetch` and the proxy, and the sidecar for other gateways. */
@@ -39,6 +45,7 @@ export function openGateway(options: PlimsollOptions, parts: GatewayParts) {
     bodies: memo.bodies,
     session,
     learned,
+    quotas: createQuotas(sessions, clock),
     responses: responseSessions(sessions),
     held: heldHistories(content),
     conversations: createConversations({ store: sessions, hash, isShared }),

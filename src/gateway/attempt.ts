@@ -41,6 +41,7 @@ export async function fit(
 ): Promise<Attempt | undefined> {
   const { route, conversation, owner, settings } = request
   const targets: Target[] = []
+  if (request.mode === 'apply') await deps.quotas.check(askingOf(request), settings.quotas ?? [])
   for (const { endpoint, provider, model: own, window = settings.window } of upstreams) {
     const model = modelName(own ?? route.model ?? conversation.settings.model ?? 'unknown')
     const learned = await deps.learned.of({ tenant: owner.tenant, endpoint, model })
@@ -104,6 +105,7 @@ async function attemptAt(
     writeOut: mode === 'apply' ? held?.writeOut : undefined,
     isObserved: mode === 'observe',
     isReadAlong: true,
+    isOwnStep: request.isOwnStep,
   })
   if (hidden !== undefined && offer?.withheld !== true) await hidden.declared(prepared)
   return { upstream: upstreams[prepared.chosen]!, target: targets[prepared.chosen]!, prepared }
@@ -138,7 +140,7 @@ export async function deliver(
 }
 
 async function send(
-  { bodies, clock }: GatewayDeps,
+  { bodies, clock, quotas }: GatewayDeps,
   request: OpenedRequest,
   attempt: Attempt,
   isLast: boolean,
@@ -162,6 +164,7 @@ async function send(
         emit,
       })
     } else answer = await transport(outboundOf(request, upstream, prepared))
+    await quotas.take(askingOf(request), answer, emit).catch(() => undefined)
     if (answer.status < 400) {
       const refusal = mode === 'apply' ? await refusalInside(wire, answer) : undefined
       return { attempt, answer, refusal, recovered: false }
@@ -177,6 +180,8 @@ async function send(
     return undefined
   }
 }
+
+const askingOf = ({ owner: { tenant, agent }, key = tenant }: OpenedRequest) => ({ tenant, agent, credential: key })
 
 /** Statuses that say something about the upstream and nothing about the request. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
@@ -249,8 +254,9 @@ export const closeTurn = async (
 
 /** The same request further on, after a hidden step: to the same upstream and with the same care. */
 export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: Upstream): Promise<Sent> {
-  const attempt = await fit(deps, request, [upstream])
-  const sent = attempt === undefined ? undefined : await deliver(deps, request, attempt, true)
+  const own = { ...request, isOwnStep: true } as const
+  const attempt = await fit(deps, own, [upstream])
+  const sent = attempt === undefined ? undefined : await deliver(deps, own, attempt, true)
   if (sent !== undefined && sent.refusal === undefined) return sent
   if (sent !== undefined) await closeTurn(request, sent.attempt, sent.answer)
   throw new PlimsollError(

@@ -1,3 +1,4 @@
+import { type Aim, AIMS, type AskedPolicy } from '../core/policy.ts'
 import { isUtf8 } from 'node:buffer'
 import type { Link } from '../core/chain.ts'
 import type { Conversation } from '../core/conversation.ts'
@@ -16,7 +17,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { BoundedMap } from '../util/bounded-map.ts'
 import { nextRound } from '../util/yield-now.ts'
 import type { Conversations, Visit } from './conversations.ts'
-import { POLICY_HEADER } from './http/headers.ts'
+import { AIM_HEADER, POLICY_HEADER } from './http/headers.ts'
 import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
 import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
 import type { StepOwner } from './hidden/session.ts'
@@ -31,6 +32,7 @@ import {
   type UntoldSpeaker,
 } from './identity.ts'
 import type { Ledger } from '../compose/ledger.ts'
+import type { QuotaRule, Quotas } from './operate/quotas.ts'
 import type { IncomingRequest, Transport } from './types.ts'
 
 export interface GatewayParts {
@@ -42,8 +44,13 @@ export interface GatewayParts {
   /** Asked for each request: they may change while the gateway runs. */
   readonly settings: () => GatewaySettings
   /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
-  readonly session: (options: SessionOptions, policy: string | undefined, bytes: number | undefined) => GatewaySession
+  readonly session: (
+    options: SessionOptions,
+    asked: AskedPolicy | undefined,
+    bytes: number | undefined,
+  ) => GatewaySession
   readonly learned: LearnedLimits
+  readonly quotas: Quotas
   readonly held: HeldHistories
   readonly ledger: Ledger
   readonly clock: Clock
@@ -60,6 +67,8 @@ export interface GatewayDeps extends GatewayParts {
 }
 
 interface GatewaySettings {
+  /** Windows of providers that requests leave room in. */
+  readonly quotas?: readonly QuotaRule[]
   /** Overrides every window. */
   readonly window?: number
   /** Requests get tools of ours. @default true */
@@ -106,7 +115,17 @@ export interface OpenedRequest {
   /** Tools of ours in this session, and those of them that this request may declare. */
   readonly hidden?: HiddenSession
   readonly offer?: ToolOffer
+  /** A further step for a tool of ours. */
+  readonly isOwnStep?: true
   readonly emit: (event: EventBody) => void
+}
+
+function aimIn(asked: string | undefined): Aim | undefined {
+  const aim = AIMS.find((one) => one === asked)
+  if (asked === undefined || aim !== undefined) return aim
+  throw new PlimsollError('bad-config', `${AIM_HEADER} is ${JSON.stringify(asked)}.`, {
+    advice: `It is one of ${AIMS.join(', ')}.`,
+  })
 }
 
 /** Reads a request and enters its conversation. */
@@ -152,7 +171,7 @@ export async function open(
   const { session: id, agent } = speaker
   const owner = { tenant, session: id, agent }
   const key = incoming.tenants === undefined ? undefined : tenantOf(await deps.secret(), incoming.header, incoming.path)
-  const policy = mode === 'apply' ? asked : undefined
+  const policy = mode === 'apply' ? { policy: asked, aim: aimIn(incoming.header(AIM_HEADER)) } : undefined
   const weight = isQuestion ? undefined : weightOf(text, conversation.items.length)
   return {
     incoming,

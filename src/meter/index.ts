@@ -11,6 +11,19 @@ export {
   occupancyOfChained,
   straddles,
 } from './occupancy.ts'
+export {
+  cachedCall,
+  type CachedCall,
+  type CacheExpectation,
+  type LeavingCall,
+  CacheLives,
+  expectCache,
+  nominalLife,
+  placeIn,
+  seenCache,
+  type SentPrompt,
+  sentPrompt,
+} from './cache.ts'
 export { limitOf, MOST_OF_WINDOW } from './limit.ts'
 export { type Calibration, type CalibrationState, createCalibration, type Observation } from './calibration.ts'
 export { estimateTokens } from './estimator/estimate.ts'
@@ -37,5 +50,5 @@ export {
   type LedgerOptions,
   type LedgerTotals,
   type TurnUsage,
-  unmanagedCost,
 } from './ledger/ledger.ts'
+export { savedBy } from './ledger/savings.ts'

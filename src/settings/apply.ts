@@ -1,5 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
-import type { ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
+import type { Aim, ModelRule, Policy, ToolBudgetRule } from '../core/policy.ts'
 import type { Budget } from '../meter/index.ts'
 import { policyNamed } from '../engine/presets/index.ts'
 import type { Environment } from '../engine/presets/shared.ts'
@@ -24,7 +24,7 @@ export interface PlimsollSettings extends Omit<
   readonly policy: Policy
   /** The policies of the file, by name. */
   readonly policies?: Readonly<Record<string, Policy>>
-  readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly window?: number }>>
+  readonly agents?: Readonly<Record<string, { readonly policy: Policy; readonly aim?: Aim; readonly window?: number }>>
   readonly summarizer?: SummarizerSettings
   readonly budgets?: readonly Budget[]
 }
@@ -73,7 +73,7 @@ export const windowOf = (config: Config, agent = 'main'): number | undefined =>
 /** A settings file as options of `createPlimsoll`, with policies, agents, summarizer and budgets converted. */
 export function optionsOf(config: Config, env: Environment = process.env): PlimsollSettings {
   const agents = Object.entries(config.agents ?? {}).map(
-    ([agent, { window }]) => [agent, { policy: policyOf(config, agent, env), window }] as const,
+    ([agent, { aim, window }]) => [agent, { policy: policyOf(config, agent, env), aim, window }] as const,
   )
   // Any agent may ask for these by name, so settings of single agents are left out.
   const named = Object.keys(config.policies ?? {}).map(

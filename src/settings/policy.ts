@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import type { GuardRule, Policy, ToolBudgetRule, WaterRule } from '../core/policy.ts'
+import { AIMS, type GuardRule, type Policy, type ToolBudgetRule, type WaterRule } from '../core/policy.ts'
 import {
   any,
   count,
@@ -208,6 +208,7 @@ export const POLICY: Schema<Policy> = group(
     stop: share(),
     reserve: data<Policy['reserve']>(),
     lowerOutput: group('', { minTokens: tokens('', 0), minShare: share() }, { required: ['minTokens', 'minShare'] }),
+    aim: oneOf('', AIMS),
     priceGate: on(),
     summaries: data<Policy['summaries']>(),
     ...numbers,

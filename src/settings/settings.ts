@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type EventSink, LOG_LEVELS } from '../core/events.ts'
-import type { Policy } from '../core/policy.ts'
+import { AIMS, type Policy } from '../core/policy.ts'
 import type { PriceModel } from '../core/price.ts'
 import type { ModelOverride } from '../drivers/catalogue/catalogue.ts'
 import type { SummarizerChoice } from '../drivers/open-summarizer.ts'
@@ -112,6 +112,16 @@ const BUDGET: Schema<Budget> = group(
   { required: ['name', 'scope', 'unit', 'hard'] },
 )
 
+const QUOTA = group(
+  'A share of a window',
+  {
+    window: text('The window, as plimsoll usage shows it: 5h, 7d, requests, tokens …'),
+    share: share('Share of it at which requests stop'),
+    agents: text('Only these: sub (all but the main agent), or the name of one'),
+  },
+  { required: ['window', 'share'] },
+)
+
 const SPENDING = group('A limit on spending: in usd or in tokens', {
   name: text('Its name in events'),
   scope: oneOf('Whose spending is added up', BUDGET_SCOPES),
@@ -189,6 +199,19 @@ export const LIBRARY = {
     default: 'plimsoll',
     live: true,
   }),
+  /**
+   * What compactions are for. `room`: nothing changes before it must. `thrift`: a compaction is made whenever it pays back, whatever room there is.
+   * @default 'room'
+   */
+  aim: setting(
+    oneOf('What compactions are for: room (nothing changes before it must) or thrift (whenever it pays back)', AIMS),
+    {
+      flag: '--aim <name>',
+      env: 'PLIMSOLL_AIM',
+      default: 'room',
+      live: true,
+    },
+  ),
   /** Overrides the model's window, in tokens. */
   window: setting(tokens('Context window, such as 200000 or 200k. Overrides the window of the model'), {
     flag: '--window <tokens>',
@@ -274,10 +297,15 @@ export const LIBRARY = {
     live: true,
   }),
   /** Settings of single agents, by name. */
-  agents: setting(map('', group('', { policy, window: tokens() })), {
+  agents: setting(map('', group('', { policy, aim: oneOf('', AIMS), window: tokens() })), {
     file: map(
       'Settings of single agents, by name',
-      group('An agent', { policy: text('Its policy'), window: tokens('Its window'), override: OVERRIDE }),
+      group('An agent', {
+        policy: text('Its policy'),
+        aim: oneOf('What its compactions are for', AIMS),
+        window: tokens('Its window'),
+        override: OVERRIDE,
+      }),
     ),
     live: true,
   }),
@@ -352,6 +380,8 @@ export const GATEWAY = {
     default: true,
     live: true,
   }),
+  /** Leaves room in windows of providers: `{ window: '5h', share: 0.8, agents: 'sub' }` stops sub-agents at 80 % of the five-hour window. */
+  quotas: setting(list('Where requests stop, as shares of the windows that providers tell of', QUOTA), { live: true }),
   /** Largest request body that the gateway accepts, after decompression. @default 64 MiB */
   maxBodyBytes: setting(bytes('Largest request body, such as 64MiB'), {
     flag: '--max-body <bytes>',

@@ -13,7 +13,7 @@ const CACHED: PriceModel = {
   cacheWrite: 3.75,
   caching: 'marks',
   cacheMinimum: 1_024,
-  cacheTtlSeconds: 300,
+  cacheLife: { least: 300, most: 300 },
 }
 const UNCACHED: PriceModel = { input: 3, output: 15, caching: 'none' }
 
@@ -34,7 +34,7 @@ describe('the price of an epoch', () => {
   it('always pays back where nothing is cached, or where the cache has run out', () => {
     for (const quote of [
       quoteEpoch({ ...epoch, expectedCalls: 1 }, UNCACHED),
-      quoteEpoch({ ...epoch, expectedCalls: 1, elapsedSeconds: 301 }, CACHED),
+      quoteEpoch({ ...epoch, expectedCalls: 1, isCold: true }, CACHED),
     ])
       expect(quote.epochUsd).toBeLessThan(quote.keepUsd)
   })

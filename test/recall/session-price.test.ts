@@ -8,7 +8,7 @@ const PRICE: PriceModel = {
   output: 15,
   cacheRead: 0.3,
   cacheWrite: 3.75,
-  cacheTtlSeconds: 300,
+  cacheLife: { least: 300, most: 300 },
   cacheMinimum: 1024,
 }
 const piece = (text: string, tokens: number) => ({ text, tokens })

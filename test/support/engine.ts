@@ -1,3 +1,4 @@
+import { CacheLives } from '../../src/meter/index.ts'
 import { createHash } from 'node:crypto'
 import { exactly, sumCounts, type Count } from '../../src/core/count.ts'
 import type { PlimsollEvent } from '../../src/core/events.ts'
@@ -99,6 +100,7 @@ export function testEngine(
     describeResult: createToolRegistry().summarise,
     provenance: readerProvenance(secret),
     clock: { now: () => now++ },
+    cacheLives: new CacheLives(),
     hash,
     memo: (options.memo === false ? noMemo : createMemo)({ hash, profile: CLAUDE_CODE }),
     emit: (event) => events.push(event),

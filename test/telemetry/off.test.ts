@@ -5,7 +5,6 @@ describe('without an SDK', () => {
   it('nothing of OpenTelemetry is loaded', () => {
     const sink = openTelemetry({
       version: () => '0',
-      priceOf: () => undefined,
       providerOf: () => undefined,
       load: () => expect.unreachable('there is nobody to tell'),
     })

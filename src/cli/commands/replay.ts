@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Aim } from '../../core/policy.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
@@ -6,8 +7,8 @@ import { EXIT, progressOn, screenOf } from '../kit/output.ts'
 import { plural, short } from '../kit/figures.ts'
 import { addLoadOptions, findFiles, htmlFile, loadWithProgress, writePage } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
-import { nameList, tokenCount, tokenCounts } from '../option-values.ts'
-import { dumpRecords, renderComparison, replayReport } from '../reports/replay.ts'
+import { aimList, nameList, tokenCount, tokenCounts } from '../option-values.ts'
+import { dumpRecords, renderBySession, renderComparison, replayReport } from '../reports/replay.ts'
 import { renderReport } from '../reports/text.ts'
 import { replaySession, type ReplayedSession, type ReplayResult } from '../../lab/replay/replay.ts'
 import { knownModels, windowOf } from '../catalogue.ts'
@@ -16,6 +17,7 @@ interface ReplayFlags extends LoadOptions {
   readonly window?: number[]
   readonly policy: string
   readonly compare?: string[]
+  readonly aim?: Aim[]
   readonly model?: string
   readonly reserve?: number
   readonly readers: boolean
@@ -42,6 +44,7 @@ export function replayCommand(): Command {
     )
     .option('--policy <name>', 'policy to apply', 'plimsoll')
     .option('--compare <names>', 'further policies, separated by commas', nameList)
+    .option('--aim <names>', 'what compactions are for: room, thrift, or both side by side', aimList)
     .option('--model <id>', 'use the prices and the tokenizer of this model (default: the recorded one)')
     .option('--reserve <tokens>', 'tokens reserved for the answer', tokenCount, 1024)
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
@@ -63,6 +66,7 @@ export function replayCommand(): Command {
     'plimsoll replay session.jsonl --window 16k,32k,64k --json',
     'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
     'plimsoll replay sessions/ --window 32k --check',
+    'plimsoll replay sessions/ --window 200k --clock --aim room,thrift',
     'plimsoll replay session.jsonl --window 32k --dump records/',
     'plimsoll replay session.jsonl --window 32k --html replay.html',
   ).action(runReplay)
@@ -84,13 +88,18 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
   const results: ReplayResult[] = []
   const pages: ReplayedSession[] = []
   const jobs = played.flatMap((recording) =>
-    policies.flatMap((policy) => windowsFor(recording, flags).map((window) => ({ recording, policy, window }))),
+    policies.flatMap((policy) =>
+      windowsFor(recording, flags).flatMap((window) =>
+        (flags.aim ?? [undefined]).map((aim) => ({ recording, policy, window, aim })),
+      ),
+    ),
   )
-  for (const [done, { recording, policy, window }] of jobs.entries()) {
-    const label = `${recording.file} · ${policy} · ${short(window)}`
+  for (const [done, { recording, policy, window, aim }] of jobs.entries()) {
+    const label = `${recording.file} · ${policy} · ${short(window)}${aim === undefined ? '' : ` · ${aim}`}`
     const replayed = await replaySession(recording, {
       window,
       policy,
+      aim,
       readers: flags.readers,
       catalogue: knownModels(),
       model: flags.model,
@@ -108,7 +117,10 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
   }
   if (flags.html !== undefined)
     await writePage(replayReport(pages), flags.html === true ? HTML_FILE : flags.html, flags.json)
-  if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
+  if (flags.json !== true && jobs.length > 1) {
+    if ((flags.aim?.length ?? 0) > 1) process.stdout.write(renderBySession(results))
+    process.stdout.write(renderComparison(results, screenOf(process.stdout)))
+  }
   if (
     flags.check === true &&
     results.some(({ overflows, invalid, lost, refused }) => overflows + invalid + lost + refused > 0)

@@ -69,12 +69,15 @@ const show = (): Command =>
     'show',
     'Show what a session did: calls, usage, price, compactions, what was removed, and the newest record as the model sees it.',
     'plimsoll sessions show run-42',
-  ).action((session: string, flags: StoreFlags) =>
-    withStores(flags, async (stores) => {
-      const report = await reportOf(stores.sessions, await tenantOfSession(stores, session, flags.tenant), session)
-      print(flags.json, report, () => describe(report))
-    }),
+    'plimsoll sessions show run-42 --misses',
   )
+    .option('--misses', 'list each call that read less from the provider’s cache than it could have, and why')
+    .action((session: string, flags: StoreFlags & { misses?: boolean }) =>
+      withStores(flags, async (stores) => {
+        const report = await reportOf(stores.sessions, await tenantOfSession(stores, session, flags.tenant), session)
+        print(flags.json, report, () => (flags.misses === true ? missesText(report) : describe(report)))
+      }),
+    )
 
 const search = (): Command =>
   commandOverStore(
@@ -116,7 +119,8 @@ function describe(report: SessionReport): string {
   return [
     `${report.session} (tenant ${report.tenant})`,
     `${plural(report.records, 'log entry', 'log entries')}, ${plural(report.items, 'item')}${span}`,
-    `${plural(report.calls, 'call')} of ${report.models.join(', ') || 'no model'}: ${grouped(usage.input)} input (${percent(usage.cacheRead, usage.input)} cached), ${grouped(usage.output)} output, ${dollars(report.costUsd)}`,
+    `${plural(report.calls, 'call')} of ${report.models.join(', ') || 'no model'}: ${grouped(usage.input)} input (${percent(usage.cacheRead, usage.input)} cached), ${grouped(usage.output)} output, ${dollars(report.costUsd)}${report.savedUsd === undefined ? '' : `, ${dollars(report.savedUsd)} saved net`}`,
+    ...(report.misses.length === 0 ? [] : [missedText(report)]),
     ...(report.pins.length > 0 ? [plural(report.pins.length, 'pinned item')] : []),
     ...(epochs.length === 0
       ? []
@@ -141,6 +145,44 @@ function describe(report: SessionReport): string {
     ...newestRecord(epochs),
   ].join('\n')
 }
+
+/** Why calls missed the cache, dearest cause first. */
+function missedText({ misses }: SessionReport): string {
+  const causes = new Map<string, { tokens: number; usd: number }>()
+  for (const { cause, tokens, usd = 0 } of misses) {
+    const { tokens: before, usd: cost } = causes.get(cause) ?? { tokens: 0, usd: 0 }
+    causes.set(cause, { tokens: before + tokens, usd: cost + usd })
+  }
+  const parts = [...causes].toSorted(([, a], [, b]) => b.usd - a.usd)
+  const said = parts.map(([cause, { tokens, usd }]) => `${cause} ${short(tokens)} (${dollars(usd)})`).join(', ')
+  return `Not read from the cache: ${said}`
+}
+
+function missesText(report: SessionReport): string {
+  if (report.misses.length === 0) return 'No call read less from the provider’s cache than it could have.'
+  const rows = report.misses.map(
+    ({ at, turn, cause, tokens, usd, ageSeconds, path, before, after, epoch, provider }) => {
+      const change = before === undefined && after === undefined ? '' : `: ${quoted(before)} → ${quoted(after)}`
+      const why = [epoch, path === undefined ? undefined : `${path}${change}`, provider].filter(
+        (one) => one !== undefined,
+      )
+      const price = usd === undefined ? '' : dollars(usd)
+      return [when(at), turn, cause, grouped(tokens), price, `${grouped(Math.round(ageSeconds))} s`, why.join('; ')]
+    },
+  )
+  const heads = [
+    { head: 'when' },
+    { head: 'turn' },
+    { head: 'cause' },
+    { head: 'tokens', align: 'right' },
+    { head: 'cost', align: 'right' },
+    { head: 'age', align: 'right' },
+    { head: 'what', keeps: 'start' },
+  ] as const
+  return `${printTable([...heads], rows)}\n${missedText(report)}`
+}
+
+const quoted = (text: string | undefined): string => (text === undefined ? 'nothing' : plainText(JSON.stringify(text)))
 
 /** How much of what a compaction removed the view still contains. */
 const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): string =>

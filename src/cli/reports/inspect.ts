@@ -65,6 +65,9 @@ function overviewSection(inspections: readonly Inspection[]): ReportSection {
   }
 }
 
+/** The dearest; all are in the JSON. */
+const MOST_MISSES = 10
+
 function inspectSection(inspection: Inspection): ReportSection {
   const { calls, growth, window, sentTokens, usage, costUsd } = inspection
   return {
@@ -100,6 +103,20 @@ function inspectSection(inspection: Inspection): ReportSection {
           const { what, target } = itemName(item)
           return [item.tokens, item.timesSent, item.sentTokens, item.line, `${what} ${target}`.trim()]
         }),
+      ),
+      table(
+        'Not read from the cache',
+        ['call', 'cause', 'tokens', 'cost', 'what'],
+        inspection.misses
+          .toSorted((a, b) => b.tokens - a.tokens)
+          .slice(0, MOST_MISSES)
+          .map(({ call, cause, tokens, usd, path = '' }) => [
+            call + 1,
+            cause,
+            tokens,
+            usd === undefined ? '' : dollars(usd),
+            path,
+          ]),
       ),
       table(
         'Read again',

@@ -234,6 +234,22 @@ export function renderComparison(results: readonly ReplayResult[], screen: Pick<
   return `${[title, ...lines].join('\n')}\n`
 }
 
+/** What each session costs under each aim, beside sending everything. */
+export function renderBySession(results: readonly ReplayResult[]): string {
+  const keys = [...grouping(results).keys()]
+  const files = new Map<string, Map<string, ReplayResult>>()
+  for (const result of results) {
+    const { file } = result
+    files.set(file, (files.get(file) ?? new Map<string, ReplayResult>()).set(keyOf(result), result))
+  }
+  const rows = [...files].map(([file, own]) => [
+    plainText(basename(file)),
+    dollars([...own.values()][0]!.unmanagedCostUsd),
+    ...keys.map((key) => (own.has(key) ? dollars(own.get(key)!.costUsd) : '')),
+  ])
+  return `${(aligned([['', 'unmanaged', ...keys], ...rows], Infinity) ?? []).join('\n')}\n`
+}
+
 /** Aligns names left and figures right; undefined when the table is wider than the screen. */
 function aligned(table: readonly (readonly string[])[], width: number): readonly string[] | undefined {
   const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => displayWidth(row[column] ?? ''))))
@@ -243,7 +259,7 @@ function aligned(table: readonly (readonly string[])[], width: number): readonly
   )
 }
 
-const keyOf = ({ policy, window }: ReplayResult): string => `${policy} ${short(window)}`
+const keyOf = ({ policy, window, aim }: ReplayResult): string => `${policy} ${short(window)} ${aim ?? ''}`.trim()
 
 function grouping(results: readonly ReplayResult[]): Map<string, ReplayResult[]> {
   const groups = new Map<string, ReplayResult[]>()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { EventBody } from '../../core/events.ts'
-import type { Policy } from '../../core/policy.ts'
+import type { AskedPolicy, Policy } from '../../core/policy.ts'
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import { checkSteps, designOf } from '../../engine/presets/design.ts'
 import type { EngineDeps } from '../../engine/deps.ts'
@@ -17,8 +17,8 @@ export interface LiveSettings {
   options(): LiveOptions
   /** The window of an agent's requests, if the options set one. */
   windowOf(agent: string): number | undefined
-  /** The engine's parts for a session of an agent, under its policy or a named one, by the settings at the time of the call. */
-  depsFor(agent: string, policy: string | undefined): () => Promise<EngineDeps>
+  /** The engine's parts for a session of an agent, under its policy or what a request asks for, by the settings at the time of the call. */
+  depsFor(agent: string, asked?: AskedPolicy): () => Promise<EngineDeps>
   change(next: LiveOptions): void
 }
 
@@ -38,15 +38,19 @@ export function liveSettings(
     holder: randomUUID(),
     onEvent: note,
   })
-  const policyFor = (agent: string, named: string | undefined): Policy =>
-    policyIn(live, named ?? live.agents?.[agent]?.policy ?? live.policy)
+  const policyFor = (agent: string, asked: AskedPolicy): Policy => {
+    const own = live.agents?.[agent]
+    const policy = policyIn(live, asked.policy ?? own?.policy ?? live.policy)
+    const aim = asked.aim ?? own?.aim ?? live.aim ?? policy.aim
+    return aim === policy.aim ? policy : { ...policy, aim }
+  }
   const windowOf = (agent: string): number | undefined => live.agents?.[agent]?.window ?? live.window
   return {
     options: () => live,
     windowOf,
-    depsFor(agent, named) {
+    depsFor(agent, asked = {}) {
       const make = (): (() => Promise<EngineDeps>) => {
-        const policy = policyFor(agent, named)
+        const policy = policyFor(agent, asked)
         const given = {
           window: windowOf(agent),
           book,

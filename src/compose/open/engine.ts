@@ -14,7 +14,7 @@ import { backgroundWork } from '../../engine/session/background-work.ts'
 import { presenter, presentText } from '../../engine/tool-results/present.ts'
 import { providerOfFormat } from '../../formats/endpoints.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
-import { createMeter, limitOf } from '../../meter/index.ts'
+import { CacheLives, createMeter, limitOf } from '../../meter/index.ts'
 import type { PlimsollOptions } from '../../settings/options.ts'
 import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
@@ -53,7 +53,6 @@ export function openEngine(
     foundation.on(
       openTelemetry({
         version: packageVersion,
-        priceOf: (model) => models.catalogue().resolve(model).info.price,
         providerOf: providerOfFormat,
       }),
     )
@@ -77,6 +76,7 @@ export function openEngine(
       cacheMarks: options.cacheMarks,
       codecs,
       calibrations,
+      cacheLives: new CacheLives(),
       ledger,
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       catalogue,

@@ -76,7 +76,14 @@ export function openReaders(options: OpenReadersOptions): OpenReaders {
       const price = model?.model === undefined ? undefined : catalogue.resolve(model.model).info.price
       const costUsd = price === undefined ? undefined : costOfUsage(usage, price)
       options.emit(
-        { type: 'usage-recorded', usage, purpose: 'extract', model: model?.model ?? 'unknown', costUsd },
+        {
+          type: 'usage-recorded',
+          usage,
+          purpose: 'extract',
+          model: model?.model ?? 'unknown',
+          costUsd,
+          savedUsd: costUsd === undefined ? undefined : -costUsd,
+        },
         owner,
       )
     }

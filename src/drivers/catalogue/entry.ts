@@ -1,3 +1,4 @@
+import { type CacheLife, DAY, HOUR, MINUTE, SHORT_LIFE } from '../../core/cache.ts'
 import type { PriceModel, Rates } from '../../core/price.ts'
 import type { ModelInfo } from '../../ports/catalogue.ts'
 
@@ -69,6 +70,7 @@ function priceOf(entry: CatalogueEntry, rates: Rates, name: string): PriceModel 
     tiers: entry.tiers,
     cacheMinimum: entry.cacheMinimum,
     caching: rates.cacheRead === undefined ? 'none' : cachingOf(name),
+    cacheLife: LIVES.find(([pattern]) => pattern.test(name))?.[1],
   }
 }
 
@@ -127,6 +129,23 @@ export function tokenizerOf(normalisedId: string): string {
 function bindsThinking(normalisedId: string): boolean {
   return /claude-fable-(5-[1-9]|[6-9])/.test(normalisedId)
 }
+
+/**
+ * How long a model's provider keeps a prompt where the request does not say, by what the vendors document. Their in-memory caches end between five
+ * minutes and an hour after the last use; the newer ones are kept for a day at most. The first pattern that fits decides.
+ */
+const LIVES: readonly (readonly [RegExp, CacheLife])[] = [
+  [/claude|nova/, SHORT_LIFE],
+  // From 5.6 on a prompt is kept for half an hour at least, and 5.5 knows only the retention of a day.
+  [/gpt-5-([6-9]|\d\d)(-|$)|gpt-[6-9](-|$)/, { least: 30 * MINUTE, most: DAY }],
+  [/gpt-5-5/, { least: 10 * MINUTE, most: DAY }],
+  // Which of two retentions is the default depends on the organisation.
+  [/gpt-5|gpt-4-1|codex/, { least: 5 * MINUTE, most: DAY }],
+  [/gpt|chatgpt|(^|-)o[134]($|-)/, { least: 5 * MINUTE, most: HOUR }],
+  [/gemini/, { least: 5 * MINUTE, most: DAY }],
+  // On disk, for hours to days.
+  [/deepseek/, { least: HOUR, most: 7 * DAY }],
+]
 
 /** Anthropic caches up to marks in the request; the others cache the longest common prefix by themselves. */
 function cachingOf(normalisedId: string): 'marks' | 'automatic' {

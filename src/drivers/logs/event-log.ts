@@ -8,6 +8,8 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'request-prepared': 'debug',
   'request-forwarded': 'debug',
   'usage-recorded': 'debug',
+  'cache-missed': 'info',
+  'quota-seen': 'debug',
   'item-offloaded': 'debug',
   'epoch-deferred': 'debug',
   'prefix-broken': 'debug',

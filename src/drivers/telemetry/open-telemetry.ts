@@ -1,7 +1,5 @@
 import type { Attributes, Meter, Tracer } from '@opentelemetry/api'
 import type { EventOf, EventSink } from '../../core/events.ts'
-import type { PriceModel } from '../../core/price.ts'
-import { type ManagedCall, unmanagedCost } from '../../meter/ledger/ledger.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
 import { packageRequire } from '../../util/package-root.ts'
@@ -28,27 +26,15 @@ interface EndedCall {
 interface AgentState {
   compaction?: EventOf<'epoch-declared'>
   recovered?: boolean
-  last?: ManagedCall
 }
 
 /** Turns that are open at once, and agents whose last call is remembered; more than any process has. */
 const MOST_KEPT = 10_000
 
 /** Puts the events of each call together. */
-function endedCalls(priceOf: (model: string) => PriceModel | undefined, onEnd: (call: EndedCall) => void): EventSink {
+function endedCalls(onEnd: (call: EndedCall) => void): EventSink {
   const agents = new BoundedMap<string, AgentState>(MOST_KEPT)
   const turns = new BoundedMap<string, Pick<EndedCall, 'prepared' | 'compaction'>>(MOST_KEPT)
-
-  function netOf(event: EventOf<'usage-recorded'>, agent: AgentState, savedTokens: number): number | undefined {
-    const { usage, costUsd, model, purpose, at } = event
-    const price = priceOf(model)
-    if (costUsd === undefined || price === undefined) return undefined
-    if (purpose !== 'turn') return -costUsd
-    const call: ManagedCall = { at, prompt: usage.input, original: usage.input + savedTokens, usage, costUsd }
-    const unmanaged = unmanagedCost(call, agent.last, price)
-    agent.last = call
-    return unmanaged - costUsd
-  }
 
   return (event) => {
     const { tenant, session } = event
@@ -69,7 +55,7 @@ function endedCalls(priceOf: (model: string) => PriceModel | undefined, onEnd: (
       const savedTokens = Math.max(0, saved)
       const recovered = agent.recovered === true && event.purpose === 'turn' && isAnswered
       if (recovered) agent.recovered = false
-      const netUsd = event.type === 'usage-recorded' ? netOf(event, agent, savedTokens) : undefined
+      const netUsd = event.type === 'usage-recorded' ? event.savedUsd : undefined
       onEnd({ event, prepared, compaction, recovered, savedTokens, netUsd })
     }
   }
@@ -235,7 +221,6 @@ function attributesOf(call: EndedCall, providerOf: ProviderOf): Attributes {
 }
 
 export interface TelemetryOptions {
-  readonly priceOf: (model: string) => PriceModel | undefined
   readonly providerOf: ProviderOf
   readonly version: () => string
   /** @default the installed package */
@@ -262,13 +247,13 @@ export function openTelemetry(options: TelemetryOptions): EventSink {
   }
 }
 
-function connect({ load = installed, version, priceOf, providerOf }: TelemetryOptions): readonly EventSink[] {
+function connect({ load = installed, version, providerOf }: TelemetryOptions): readonly EventSink[] {
   const api = load()
   const tracer: Tracer = api.trace.getTracer('plimsoll', version())
   const meter: Meter = api.metrics.getMeter('plimsoll', version())
   const spans = callSpans(api, tracer, providerOf)
   const { onCall, onEvent } = callMetrics(meter, providerOf)
-  const calls = endedCalls(priceOf, (call) => {
+  const calls = endedCalls((call) => {
     spans(call)
     onCall(call)
   })

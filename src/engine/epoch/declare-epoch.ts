@@ -75,6 +75,7 @@ export async function makeEpoch(
   const epoch = await declareEpoch(context, standing, cause, preserve)
   branch.log.answer('nothing' in epoch ? epoch.nothing : undefined)
   if ('nothing' in epoch) {
+    if (!forced) branch.requests.refused(before.load.count.tokens)
     // Nothing came of what the log asks for: no other process tries it again.
     const asked = { v: RECORD_VERSION, at: deps.clock.now(), agent: branch.agent, type: 'compaction-asked' } as const
     if (requested?.isLogged === true) await appendTo(deps, branch, [{ ...asked, refusal: epoch.nothing }])

@@ -8,7 +8,7 @@ import { fixedCountOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { keptTokens, linkPlaces, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
-import { lowWater } from './thresholds.ts'
+import { lowWater, planRoom } from './thresholds.ts'
 import type { Pause } from '../../util/yield-now.ts'
 
 /** The request as plans see it, with the numbers to reach. `preserve`: identities that stay in view like pins, this time. */
@@ -38,6 +38,9 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     fixedTokens: fixed.high,
   }
   const counts = likely ?? bound
+  const kept = keptTokens({ items, keep, openFrom, ...counts })
+  const open = items.slice(openFrom).reduce((sum, item) => sum + counts.tokensOf(item), 0)
+  const room = planRoom(deps.policy, limit, kept + open)
   return {
     items,
     links,
@@ -47,10 +50,10 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     pinned,
     openFrom,
     ...bound,
-    limitTokens: limit.tokens,
+    limitTokens: room,
     windowTokens: limit.window,
     estimate: estimate && ((left) => estimate({ ...conversation, items: left }, context.target.model)),
-    lowTokens: lowWater(deps.policy, limit, counts.fixedTokens, keptTokens({ items, keep, openFrom, ...counts })),
+    lowTokens: lowWater(deps.policy, { ...limit, tokens: room }, counts.fixedTokens, kept),
     likely,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,

@@ -4,10 +4,12 @@ import type { PrepareContext, View, Standing } from '../prepare/context.ts'
 import { fixedCountOf, isOver } from '../prepare/counting.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
+import { isDue } from './price-gate.ts'
 import { highWater, isHigh } from './thresholds.ts'
 
 /** Above the limit always; above high water only when enough has come in since the last epoch to make another worth it. */
-export function needsEpoch(context: PrepareContext, standing: Standing, { load, conversation }: View): boolean {
+export function needsEpoch(context: PrepareContext, standing: Standing, view: View): boolean {
+  const { load, conversation } = view
   const { deps, branch, links, limit } = context
   const { policy } = deps
   const { epoch } = standing
@@ -28,7 +30,7 @@ export function needsEpoch(context: PrepareContext, standing: Standing, { load, 
   const { high } = load.count
   const isBaseHigh = base > 0 && base >= highWater(policy, limit, cacheIsWarm)
   const deciding = isBaseHigh ? { ...load, count: { ...load.count, tokens: high } } : load
-  if (!isHigh(policy, limit, deciding, cacheIsWarm)) return false
+  if (!isHigh(policy, limit, deciding, cacheIsWarm)) return isDue(context, standing, view)
   const { rest } = policy.water
   return rest === 0 || high - (epoch?.after ?? 0) >= rest * limit.tokens
 }

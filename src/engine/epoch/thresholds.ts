@@ -35,6 +35,17 @@ export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0, keptToke
   return Math.min(Math.max(fixed + low * (limit.tokens - fixed), least), most)
 }
 
+/** What `thrift` plans for: as much as a window of this size. Less would lose more of what the next answers quote than it saves. */
+const THRIFT_ROOM = 58_000
+/** Of that, what has to stay anyway takes this share at most: nothing in view is shortened for the price. */
+const MOST_STAYING = 0.5
+
+/** The room that a reduction plans for: the limit, or under `thrift` what is worth reading again with every call. */
+export function planRoom({ aim, priceGate }: Policy, limit: Limit, stayingTokens: number): number {
+  if (aim !== 'thrift' || priceGate !== true) return limit.tokens
+  return Math.min(limit.tokens, Math.max(THRIFT_ROOM, stayingTokens / MOST_STAYING))
+}
+
 /** Which number is held against high water: a preset's own estimate, where it has one, else the upper bound. */
 export const decidingCount = (policy: Policy): 'high' | 'tokens' =>
   designOf(policy).meter === undefined ? 'high' : 'tokens'

@@ -38,6 +38,8 @@ export interface ReadRequest {
   readonly writeOut?: () => Promise<string | undefined>
   /** The caller only observes: whatever the verdict is, the request is sent and its answer recorded. */
   readonly isObserved?: boolean
+  /** A further step for a tool of ours: a call that the client did not ask for. */
+  readonly isOwnStep?: true
   /** The answer will be read along: a request about which nothing new was decided is archived together with it. */
   readonly isReadAlong?: boolean
 }

@@ -2,6 +2,7 @@ import { sharedLinks } from '../../core/chain.ts'
 import type { Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/count.ts'
 import type { OpenTurn, Unwritten } from '../session/branch.ts'
+import { expectedCache, lineOf } from './cache.ts'
 import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } from './context.ts'
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
@@ -78,7 +79,13 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   }
   // There is nothing to record about what is never sent.
   const isStopped = verdict.kind === 'halt' && context.isObserved !== true
-  const turn = branch.turns.open(turnOf(permitted, thresholds, unwritten), branch.log.turns, !isStopped)
+  const addsTools = (view.conversation.changes?.addTools ?? []).length > 0
+  const original = plan.length === 0 && !addsTools ? undefined : deps.meter.measure(gauge, conversation, 0).count
+  const loadOriginal = original?.high ?? high
+  // Both counted from the text alone, so that the errors of counting are alike.
+  const wholeShare = original === undefined ? 1 : original.tokens / Math.max(1, measurement.count.tokens)
+  const open = turnOf(permitted, thresholds, wholeShare, unwritten)
+  const turn = branch.turns.open(open, branch.log.turns, !isStopped)
   remember(permitted)
   const { lowBy = 'high', warn } = policy.water
   const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
@@ -87,7 +94,6 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   const deciding = load.count[decidingCount(policy)]
   const whole = designOf(policy).lowWater === undefined ? limit.tokens : limit.window
   if (deciding > warn * whole) emit({ type: 'context-warning', load: deciding, limit: whole })
-  const loadOriginal = plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high
   emit({
     type: 'request-prepared',
     turn,
@@ -167,12 +173,14 @@ function remember({ context, epoch, standing, moved, permission }: Permitted): v
 function turnOf(
   { context, epoch, standing, isClosing, permission: { view, reservation } }: Permitted,
   thresholds: Thresholds,
+  wholeShare: number,
   unwritten: Unwritten | undefined,
 ): Omit<OpenTurn, 'id'> {
   const { deps, branch, codec, target, limit, gauge, links } = context
   const { measurement, estimate, conversation } = view
   const { parts, byClass, raw, count } = measurement
   const chained = isChained(conversation.settings)
+  const under = epoch?.id ?? standing.epoch?.id
   return {
     model: target.model,
     endpoint: target.endpoint,
@@ -196,7 +204,11 @@ function turnOf(
     startedAt: deps.clock.now(),
     key: branch.key,
     reservation,
-    epoch: epoch?.id ?? standing.epoch?.id,
+    epoch: under,
+    cache: expectedCache(context, view, under),
+    line: lineOf(links),
+    wholeShare,
+    isOwnStep: context.isOwnStep,
     unwritten,
   }
 }

@@ -90,6 +90,8 @@ class Log {
   /** The provider read a part of the last prompt from its cache. */
   cacheIsWarm = false
   measured: Measured | undefined
+  /** The last call with usage. */
+  lastUsage: UsageSeen | undefined
   /** True once a request was so close to the limit that only an exact count could decide it. All later requests are counted exactly. */
   isExact = false
   /** Requests of this agent that were sent and not refused, by their last chain hash. */
@@ -217,6 +219,7 @@ class Log {
     if (record.cut === true || record.compacted === true) this.measured = undefined
     // Some servers report zeros for what they did not count; a measurement of zero would mean an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
+    this.lastUsage = record
     this.cacheIsWarm = usage.cacheRead > 0
     const { input: prompt, output, reasoning } = usage
     this.measured = { ...measured, at, model, endpoint, epoch, prompt, output, reasoning, rawTokens: estimated }

@@ -1,5 +1,5 @@
 import type { Limit, Load, Thresholds } from '../../core/target.ts'
-import type { Spender } from '../../meter/index.ts'
+import type { CachedCall, CacheExpectation, Spender } from '../../meter/index.ts'
 import type { EngineDeps } from '../deps.ts'
 import { branchLog, type BranchLog } from './branch-log.ts'
 import type { Link } from '../../core/chain.ts'
@@ -13,6 +13,7 @@ import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { Proposal } from '../epoch/cascade/draft.ts'
 import type { RunningWork } from './background-work.ts'
 import type { Handle } from '../../core/handles.ts'
+import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
 
 /**
@@ -34,6 +35,8 @@ export interface Branch extends BranchOwner {
   /** The last request's items, once all of them are archived; `log.ts` assigns it. */
   archivedItems: readonly Item[]
   readonly outbox: Readonly<Outbox>
+  /** What the last calls left in the provider's cache. */
+  readonly caches: Readonly<Caches>
   /** A summary that is written while requests go on. */
   readonly background: Readonly<BackgroundSummary>
 }
@@ -59,6 +62,7 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
     toolUse: NOTHING_USED,
     archivedItems: [],
     outbox: new Outbox(),
+    caches: new Caches(),
     background: new BackgroundSummary(),
   }
 }
@@ -125,6 +129,8 @@ class LastRequest {
   trail: Trail | undefined
   /** Growth of the load per call, without calls that declared an epoch. */
   growth: readonly number[] = []
+  /** The load at which a compaction that nothing forced came to nothing. */
+  refusedAt = 0
   /** The last request came in at or above high water. */
   isHigh = false
   readonly #sent = new Set<string>()
@@ -152,6 +158,10 @@ class LastRequest {
     const wasHigh = this.isHigh
     this.isHigh = isHigh
     return isHigh && !wasHigh
+  }
+
+  refused(load: number): void {
+    this.refusedAt = load
   }
 
   /** Called while the store is unreachable: the next request looks its edits up again. */
@@ -184,6 +194,12 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly key?: string
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
+  /** What the client sent, as a share of what left. */
+  readonly wholeShare: number
+  readonly isOwnStep?: true
+  readonly cache: CacheExpectation
+  /** How its conversation begins. */
+  readonly line: string
   /** The request asks for a final answer, because the context is used up. */
   readonly isClosing: boolean
   readonly startedAt: number
@@ -208,6 +224,27 @@ class OpenTurns {
     const turn = this.#open.get(id)
     this.#open.delete(id)
     return turn
+  }
+}
+
+/** Lines of work whose last call is remembered: a client's main one, and a few that it has beside it. */
+const MOST_LINES = 4
+
+class Caches {
+  readonly #calls = new BoundedMap<string, { readonly line: string; readonly call: CachedCall }>(MOST_LINES)
+
+  answered(line: string, call: CachedCall): void {
+    this.#calls.set(jointKey(line, call.model), { line, call })
+  }
+
+  /** The last call of the same line, first of all one of the same model; else the last that went to the same place with the same tools. */
+  before(line: string, { model, endpoint }: Pick<CachedCall, 'model' | 'endpoint'>): CachedCall | undefined {
+    const own = this.#calls.get(jointKey(line, model))?.call
+    if (own !== undefined) return own
+    const newest = [...this.#calls.values()].toReversed()
+    const sameLine = newest.find((one) => one.line === line)
+    const last = newest[0]?.call
+    return sameLine?.call ?? (last?.model === model && last.endpoint === endpoint ? last : undefined)
   }
 }
 

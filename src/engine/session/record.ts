@@ -1,11 +1,13 @@
 import type { ModelResponse } from '../../core/codec.ts'
+import type { CacheSeen } from '../../core/cache.ts'
 import { PlimsollError } from '../../core/errors.ts'
+import { costOfUsage } from '../../core/price.ts'
 import type { Item } from '../../core/item.ts'
 import { RECORD_VERSION, type RequestSent, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/count.ts'
 import type { Durable } from '../../ports/session-store.ts'
-import { checkedUsage, isKnownUsage, looksTruncated } from '../../meter/index.ts'
+import { cachedCall, checkedUsage, isKnownUsage, looksTruncated, savedBy, seenCache } from '../../meter/index.ts'
 import type { Branch, OpenTurn } from './branch.ts'
 import { cutEvidence, teach } from '../learning/calibrations.ts'
 import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls.ts'
@@ -77,6 +79,10 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   // The count of a part of the prompt is no base for counting the next request.
   const isMeasured = truncatedTo === undefined && !isCompacted
   const durationMs = deps.clock.now() - turn.startedAt
+  const cache = isKnownUsage(usage) ? seenCache(deps.cacheLives, turn.cache, usage, answer?.cacheMissReason) : undefined
+  const savings = savingsOf(deps, turn, usage, cache)
+  if (cache !== undefined)
+    branch.caches.answered(turn.line, cachedCall(turn.cache, usage!, deps.clock.now(), savings.removed))
   const entry: UsageSeen = {
     ...callRecord(deps, branch, { model, purpose: 'turn', usage, durationMs }),
     turn: turn.id,
@@ -92,6 +98,9 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     endpoint,
     epoch,
     hidden,
+    cache,
+    own: turn.isOwnStep,
+    ...savings,
   }
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
@@ -103,6 +112,22 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   await appendTo(deps, branch, [...unwritten, entry], { durable })
   turn.unwritten?.written()
   return { usage, costUsd: entry.costUsd, truncatedTo }
+}
+
+/** What this call had less than the client sent, in the provider's tokens, and what that is worth. */
+function savingsOf(
+  { catalogue }: EngineDeps,
+  { model, wholeShare, isOwnStep, cache: { before }, epoch }: OpenTurn,
+  usage: Usage | undefined,
+  cache: CacheSeen | undefined,
+): Pick<UsageSeen, 'removed' | 'savedUsd'> {
+  if (!isKnownUsage(usage)) return {}
+  const { price } = catalogue.resolve(model).info
+  const removed = Math.round(usage.input * (wholeShare - 1))
+  if (price === undefined) return { removed }
+  const isCompacted = epoch !== undefined && epoch !== before?.epoch
+  const saving = { usage, removed, removedBefore: before?.removed ?? 0, cache, isCompacted }
+  return { removed, savedUsd: isOwnStep === true ? -costOfUsage(usage, price) : savedBy(saving, price) }
 }
 
 /** Closes a turn that was not sent and releases its budget reservation. */

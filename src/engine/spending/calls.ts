@@ -1,3 +1,4 @@
+import type { CacheSeen } from '../../core/cache.ts'
 import type { EventOf } from '../../core/events.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { RECORD_VERSION, type UsageSeen } from '../../core/records.ts'
@@ -27,6 +28,7 @@ export function callRecord(
 ): UsageSeen {
   const { model, purpose, usage, durationMs } = call
   const { price } = deps.catalogue.resolve(model).info
+  const costUsd = usage && price && costOfUsage(usage, price)
   return {
     v: RECORD_VERSION,
     at: deps.clock.now(),
@@ -39,7 +41,9 @@ export function callRecord(
     durationMs: Math.max(0, durationMs),
     key,
     usage,
-    costUsd: usage && price && costOfUsage(usage, price),
+    costUsd,
+    // A call of ours would not have been made.
+    savedUsd: purpose === 'turn' || costUsd === undefined ? undefined : -costUsd,
   }
 }
 
@@ -62,13 +66,20 @@ export function tellRefused(
 
 /** Sends the usage event that counters, headers and the dashboard add up. */
 export function tellCall(deps: EngineDeps, branch: Branch, call: UsageSeen): void {
-  const { model, purpose, usage, costUsd, durationMs, key, at } = call
+  const { model, purpose, usage, costUsd, durationMs, key, at, cache, savedUsd, removed } = call
   const { tenant, session, agent } = branch
   const turn = purpose === 'turn' ? call.turn : undefined
   const about = { at, tenant, session, agent, model, purpose, turn, durationMs, key }
+  // The log holds a little of what changed; events hold no content.
+  const { miss, ...seen } = cache ?? {}
   deps.emit(
-    usage === undefined ? { type: 'usage-missing', ...about } : { type: 'usage-recorded', usage, costUsd, ...about },
+    usage === undefined
+      ? { type: 'usage-missing', ...about }
+      : { type: 'usage-recorded', usage, costUsd, savedUsd, removed, cache: cache && (seen as CacheSeen), ...about },
   )
+  if (cache === undefined || miss === undefined) return
+  const { before: _, after: __, ...why } = miss
+  deps.emit({ type: 'cache-missed', at, tenant, session, agent, turn, model, ageSeconds: cache.ageSeconds, ...why })
 }
 
 const FREE: PriceModel = { input: 0, output: 0 }

@@ -1,6 +1,7 @@
 import { NO_USAGE, addUsage, type Usage } from '../../core/usage.ts'
 import { insertedTexts } from '../../core/epochs.ts'
-import type { Audit, Epoch, LogRecord, RecordRecall } from '../../core/records.ts'
+import type { CacheMiss, CacheSeen } from '../../core/cache.ts'
+import type { Audit, Epoch, LogRecord, RecordRecall, UsageSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 
 export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'after' | 'forced' | 'reason' | 'policy'> {
@@ -10,6 +11,13 @@ export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'afte
   readonly recall?: RecordRecall
   /** The inserted text that the model sees. */
   readonly record: readonly string[]
+}
+
+export interface SessionMiss extends CacheMiss, Pick<CacheSeen, 'ageSeconds'> {
+  readonly at: number
+  readonly turn: string
+  readonly model: string
+  readonly agent?: string
 }
 
 export type SessionCut = Pick<Audit, 'at' | 'action' | 'reason' | 'originalBytes' | 'shownBytes' | 'handle'>
@@ -26,7 +34,11 @@ export interface SessionReport {
   readonly calls: number
   readonly usage: Usage
   readonly costUsd: number
+  /** What the session cost less for us, net; absent where no call says it. */
+  readonly savedUsd?: number
   readonly withoutUsage: number
+  /** Calls that read less from the provider's cache than they could have. */
+  readonly misses: readonly SessionMiss[]
   readonly pins: readonly string[]
   readonly epochs: readonly SessionEpoch[]
   readonly cuts: readonly SessionCut[]
@@ -59,11 +71,22 @@ export async function reportOf(
     calls: usages.length,
     usage: usages.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
     costUsd: usages.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
+    savedUsd: savedIn(usages),
+    misses: usages.flatMap(({ at, turn, model, agent, cache }) =>
+      cache?.miss === undefined ? [] : [{ at, turn, model, agent, ageSeconds: cache.ageSeconds, ...cache.miss }],
+    ),
     withoutUsage: usages.filter(({ usage }) => usage === undefined).length,
     pins: [...pins],
     epochs: all.filter((record) => record.type === 'epoch').map((record) => epochOf(record, undone)),
     cuts: all.filter((record) => record.type === 'audit').map(cutOf),
   }
+}
+
+/** What calls say of themselves, added up; undefined where one that was priced does not. */
+export function savedIn(calls: readonly Pick<UsageSeen, 'costUsd' | 'savedUsd'>[]): number | undefined {
+  const priced = calls.filter(({ costUsd }) => costUsd !== undefined)
+  if (priced.length === 0 || priced.some(({ savedUsd }) => savedUsd === undefined)) return undefined
+  return priced.reduce((sum, { savedUsd = 0 }) => sum + savedUsd, 0)
 }
 
 function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {

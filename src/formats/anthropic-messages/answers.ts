@@ -65,6 +65,8 @@ export function readResponse(body: unknown): ModelResponse {
     id: stringOf(message['id']),
     model: stringOf(message['model']),
     usage: knownUsage(readUsage, message['usage']),
+    // Null while the vendor still compares, and where nothing differs.
+    cacheMissReason: stringOf(nested(nested(message, 'diagnostics'), 'cache_miss_reason')['type']),
   }
 }
 

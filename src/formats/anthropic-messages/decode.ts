@@ -5,7 +5,7 @@ import { type JsonNode, member } from '../json/json-index.ts'
 import { spliceMembers } from '../json/splice.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
+import { badInput, cacheMarksIn, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -186,6 +186,7 @@ function readSettings(body: Fields): RequestSettings {
   const unseen = [...held, ...tools.filter((type) => !CLIENT_TOOLS.test(type))]
   const schema = recordOf(recordOf(format)?.['schema'])
   return {
+    ...cacheMarksIn(body),
     unseen: unseen.length > 0 ? unseen : undefined,
     forcesTool: choice === 'any' || choice === 'tool' ? true : undefined,
     answerSchema: schema !== undefined ? JSON.stringify(schema) : undefined,

@@ -1,3 +1,4 @@
+import { DAY, HOUR } from '../../core/cache.ts'
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
@@ -300,6 +301,8 @@ function readSettings(body: Fields, root: JsonNode): RequestSettings {
     stream: false,
     reasoning: thinking !== undefined && valueAt(thinking, 'thinkingBudget') !== 0,
     model: model?.replace(/^models\//, ''),
+    // Cached content is made with a time to live of its own, an hour where none was given; the request does not say when that was.
+    cacheLife: (valueAt(request, 'cachedContent') ?? null) === null ? undefined : { least: HOUR, most: DAY },
     maxOutputTokens: numberOf(valueAt(config, 'maxOutputTokens')),
   }
 }

@@ -69,7 +69,7 @@ export interface BodyReading<P extends Position> {
 
 /** Decodes a wire's bodies. */
 export interface Decoder<P extends Position>
-  extends Pick<BodyReading<P>, 'listPath'>, Pick<Codec, 'format' | 'decode' | 'fields' | 'fragment'> {
+  extends Pick<BodyReading<P>, 'listPath'>, Pick<Codec, 'format' | 'decode' | 'fields' | 'fragment' | 'placeOf'> {
   readonly markKeys: readonly string[]
   /** Undefined for an item that was not read from a body of this wire. */
   positionOf(item: Item): P | undefined
@@ -122,9 +122,17 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
     return sourceOf(conversation).root.below(wire.pathOf(position, fields(conversation)))!.raw
   }
 
+  function placeOf(conversation: Conversation, item: Item): string | undefined {
+    const position = positionOf(item)
+    const path = position === undefined ? [] : wire.pathOf(position, fields(conversation))
+    const words = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('')
+    return words === '' ? undefined : words.slice(1)
+  }
+
   return {
     format,
     markKeys,
+    placeOf,
     listPath: (body) => wire.listPath(body),
     positionOf,
     nodeAt: (root, position) => root.below(wire.pathOf(position, root.value as Fields))!,
@@ -407,6 +415,13 @@ export function instructionInMessages({ root, headCount }: Source, instruction: 
 
 /** The parts of a codec that follow from how a wire's bodies are read and written. */
 export const bodyCodec = <P extends Position>(
-  { format, decode, fields, fragment }: Decoder<P>,
+  { format, decode, fields, fragment, placeOf }: Decoder<P>,
   encode: Codec['encode'],
-): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment'> => ({ format, decode, encode, fields, fragment })
+): Pick<Codec, 'format' | 'decode' | 'encode' | 'fields' | 'fragment' | 'placeOf'> => ({
+  format,
+  decode,
+  encode,
+  fields,
+  fragment,
+  placeOf,
+})

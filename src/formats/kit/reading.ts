@@ -1,6 +1,8 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { LONG_LIFE, SHORT_LIFE } from '../../core/cache.ts'
+import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { type Fields, recordOf } from '../../core/values.ts'
+import { type Fields, listOf, recordOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 
 /** Small readers for the codecs: a wrong type becomes an error that names its path. */
@@ -77,4 +79,28 @@ export function toolNamesIn(messages: readonly (readonly Item[])[]): Map<string,
     for (const { kind, callId, toolName } of items)
       if (kind === 'call' && callId !== undefined && toolName !== undefined) names.set(callId, toolName)
   return names
+}
+
+/**
+ * What the client's cache marks say, in the order in which the vendor reads a request; one at the top level stands for the last block. What stands
+ * behind the first short mark is forgotten first, and that is nearly all of a long conversation.
+ */
+export function cacheMarksIn(body: Fields): Pick<RequestSettings, 'cacheLife' | 'marks'> {
+  const lists: readonly (readonly [list: unknown, path: string])[] = [
+    [body['tools'], 'tools'],
+    [body['system'], 'system'],
+    ...listOf(body['messages']).map(
+      (message, at) => [recordOf(message)?.['content'], `messages[${at}].content`] as const,
+    ),
+    [[body], ''],
+  ]
+  const marks = lists.flatMap(([list, path]) =>
+    listOf(list).flatMap((holder, at) => {
+      const mark = recordOf(recordOf(holder)?.['cache_control'])
+      return mark === undefined ? [] : [{ path: path === '' ? 'cache_control' : `${path}[${at}]`, ttl: mark['ttl'] }]
+    }),
+  )
+  if (marks.length === 0) return {}
+  const cacheLife = marks.some(({ ttl }) => ttl !== '1h') ? SHORT_LIFE : LONG_LIFE
+  return { cacheLife, marks: marks.map(({ path }) => path) }
 }

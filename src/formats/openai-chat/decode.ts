@@ -1,8 +1,9 @@
+import { DAY, HOUR, MINUTE } from '../../core/cache.ts'
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, listOf, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { type BodyReading, type Decoder, decoder, type Position, type Reader } from '../kit/body.ts'
-import { badInput, mediaTypeOf, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
+import { badInput, cacheMarksIn, mediaTypeOf, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
@@ -298,6 +299,18 @@ function unseenIn(body: Fields): readonly string[] {
   return [...added, ...hosted, ...searching]
 }
 
+/**
+ * How long a request asks the vendor to keep its prompt, on both of its wires. In memory it stays for some minutes and never longer than an hour;
+ * a time to live is a least time.
+ */
+export function cacheLifeIn(body: Fields): Pick<RequestSettings, 'cacheLife'> {
+  const ttl = /^(\d+)([mh])$/.exec(stringOf(recordOf(body['prompt_cache_options'])?.['ttl']) ?? '')
+  if (ttl !== null) return { cacheLife: { least: Number(ttl[1]) * (ttl[2] === 'h' ? HOUR : MINUTE), most: DAY } }
+  const retention = stringOf(body['prompt_cache_retention'])
+  if (retention === '24h') return { cacheLife: { least: HOUR, most: DAY } }
+  return retention?.startsWith('in') === true ? { cacheLife: { least: 5 * MINUTE, most: HOUR } } : {}
+}
+
 function readSettings(body: Fields): RequestSettings {
   const reasoning = recordOf(body['reasoning'])
   const effort = body['reasoning_effort'] ?? reasoning?.['effort']
@@ -311,6 +324,8 @@ function readSettings(body: Fields): RequestSettings {
     stream: body['stream'] === true,
     reasoning: (effort !== undefined && effort !== null && effort !== 'none') || reasoning !== undefined,
     model: stringOf(body['model']),
+    ...cacheMarksIn(body),
+    ...cacheLifeIn(body),
     answerSchema: responseFormatAs(recordOf(format?.['json_schema']) ?? {}),
     maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
   }

@@ -6,7 +6,7 @@ import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
 import { arrayOf, badInput, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
-import { kindOf, readAudio, readFile } from '../openai-chat/decode.ts'
+import { cacheLifeIn, kindOf, readAudio, readFile } from '../openai-chat/decode.ts'
 
 export const FORMAT = 'openai-responses'
 
@@ -300,6 +300,7 @@ function readSettings(body: Fields): RequestSettings {
     maxOutputTokens: numberOf(body['max_output_tokens']),
     previousResponseId: stringOf(body['previous_response_id']),
     answerSchema: responseFormatAs(format),
+    ...cacheLifeIn(body),
     conversationId: stringOf(conversation) ?? stringOf(recordOf(conversation)?.['id']),
   }
 }

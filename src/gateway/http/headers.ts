@@ -3,6 +3,9 @@ import type { Headers } from '../read-answer.ts'
 /** `off`: not looked at. `observe`: reported and left alone. A name: that policy. */
 export const POLICY_HEADER = 'x-plimsoll-policy'
 
+/** What compactions are for, over the settings. */
+export const AIM_HEADER = 'x-plimsoll-aim'
+
 /** Headers that belong to one connection, or to the body as it came, and are never passed on. */
 const HOP_BY_HOP = new Set([
   'connection',

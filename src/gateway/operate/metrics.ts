@@ -30,9 +30,29 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   },
   plimsoll_tokens_total: { type: 'counter', help: 'Tokens as the providers counted them, by kind.' },
   plimsoll_cost_usd_total: { type: 'counter', help: 'Cost of all calls with a known price.' },
+  plimsoll_cache_missed_tokens_total: {
+    type: 'counter',
+    help: 'Tokens that could have been read from the cache, by cause.',
+  },
+  plimsoll_cache_missed_usd_total: { type: 'counter', help: 'What those cost more than reading them, by cause.' },
+  plimsoll_cache_predictions_total: {
+    type: 'counter',
+    help: 'Calls by what was predicted of the cache and what came.',
+  },
+  plimsoll_quota_used_ratio: {
+    type: 'gauge',
+    help: 'Share of a rate limit or subscription window that is used, by credential.',
+  },
+  plimsoll_saved_usd: {
+    type: 'gauge',
+    help: 'What calls cost less for us, net, since the start; below zero where they cost more.',
+  },
   plimsoll_usage_missing_total: { type: 'counter', help: 'Answers without usage.' },
   plimsoll_warnings_total: { type: 'counter', help: 'Warnings and degradations, by topic.' },
 }
+
+/** Credentials come from outside: more of them are not told apart. */
+const MOST_LABELS = 200
 
 const DURATION_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const LOAD_SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1]
@@ -81,6 +101,11 @@ export function createMetrics(): Metrics {
     values.set(family, series)
     series.set(labels, (series.get(labels) ?? 0) + by)
   }
+  const set = (family: string, labels: string, value: number): void => {
+    const series = values.get(family) ?? new Map<string, number>()
+    values.set(family, series)
+    if (series.has(labels) || series.size < MOST_LABELS) series.set(labels, value)
+  }
   return {
     take(event) {
       switch (event.type) {
@@ -100,7 +125,21 @@ export function createMetrics(): Metrics {
           return add('plimsoll_overflows_recovered_total', '')
         case 'usage-recorded':
           for (const [kind, label] of TOKENS) add('plimsoll_tokens_total', label, event.usage[kind])
+          if (event.cache !== undefined && event.cache.expected > 0) {
+            const came = event.usage.cacheRead < event.cache.expected / 2 ? 'cold' : 'warm'
+            add('plimsoll_cache_predictions_total', `predicted="${event.cache.predicted}",came="${came}"`)
+          }
+          add('plimsoll_saved_usd', '', event.savedUsd ?? 0)
           return add('plimsoll_cost_usd_total', '', event.costUsd ?? 0)
+        case 'quota-seen':
+          return set(
+            'plimsoll_quota_used_ratio',
+            `credential=${JSON.stringify(event.credential)},window=${JSON.stringify(event.window)}`,
+            event.used,
+          )
+        case 'cache-missed':
+          add('plimsoll_cache_missed_tokens_total', `cause="${event.cause}"`, event.tokens)
+          return add('plimsoll_cache_missed_usd_total', `cause="${event.cause}"`, event.usd ?? 0)
         case 'usage-missing':
           return add('plimsoll_usage_missing_total', '')
         case 'warning':

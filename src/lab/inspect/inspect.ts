@@ -1,3 +1,4 @@
+import type { CacheMiss } from '../../core/cache.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import {
@@ -14,6 +15,7 @@ import {
   piecesOf,
   type Piece,
 } from './measures.ts'
+import { recordedCache } from './cache.ts'
 import { readAgainOf, type ReadAgain } from './read-again.ts'
 
 export interface BigItem {
@@ -49,6 +51,8 @@ export interface Inspection {
   readonly usage?: Usage
   /** List price of the reported usage; without the output where its count is too small. */
   readonly costUsd?: number
+  /** Calls that read less from the provider's cache than they could have, by what usage and times show. */
+  readonly misses: readonly (CacheMiss & { readonly call: number })[]
   readonly withoutUsage: number
   /** The reported output is too small, because the file contains values from the start of the streams. */
   readonly outputPartial: boolean
@@ -80,6 +84,9 @@ export function inspect(source: InspectSource, options: InspectOptions): Inspect
     composition: compositionOf(source, pieces, growth.points, options),
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
     costUsd: usages.length > 0 && options.price !== undefined ? costOf(source, options.price) : undefined,
+    misses: recordedCache(source, () => options.price).flatMap(({ call, seen: { miss } }) =>
+      miss === undefined ? [] : [{ call, ...miss }],
+    ),
     withoutUsage: source.calls.length - usages.length,
     outputPartial: source.calls.some(({ outputPartial }) => outputPartial === true),
     problems,

@@ -6,7 +6,7 @@ import type { Part, RecordedCall, RecordedCompaction, Recording } from '../trans
 export interface InspectSource extends Pick<Recording, 'file' | 'name' | 'model' | 'system' | 'tools' | 'problems'> {
   readonly format: string
   readonly messages: readonly { readonly line: number; readonly parts: readonly InspectPart[] }[]
-  readonly calls: readonly Pick<RecordedCall, 'index' | 'from' | 'to' | 'usage' | 'outputPartial'>[]
+  readonly calls: readonly Pick<RecordedCall, 'index' | 'from' | 'to' | 'usage' | 'outputPartial' | 'at' | 'model'>[]
   readonly compactions: readonly Omit<RecordedCompaction, 'line'>[]
 }
 

@@ -151,16 +151,18 @@ export class ReplayMeter {
     this.#original = head === undefined ? pieces : [{ text: head, tokens: countText(head) }, ...pieces]
   }
 
-  add(call: number, { pieces, texts, reachable, tools = [], refused = false }: ReplayedCall): void {
+  /** Usage that the provider would report for what left. */
+  add(call: number, { pieces, texts, reachable, tools = [], refused = false }: ReplayedCall): Usage | undefined {
     const recorded = this.#source.calls[call]
-    if (recorded === undefined) return
+    if (recorded === undefined) return undefined
     const view = this.#index.view(refused ? [] : texts)
     this.#tally.add(this.#index, call, view, reachable === undefined ? undefined : this.#index.view(reachable))
     // The answer costs the same under any policy.
     const rest = { outputTokens: 0, at: recorded.at }
-    if (!refused) this.#managed.add({ pieces, ...rest })
+    const usage = refused ? undefined : this.#managed.add({ pieces, ...rest })
     const headPieces = this.#source.system === undefined ? 0 : 1
     this.#unmanaged.add({ pieces: [...tools, ...this.#original.slice(0, headPieces + recorded.to)], ...rest })
+    return usage
   }
 
   report(): ReplayReport {

@@ -7,7 +7,7 @@ import { insertedTexts } from '../../core/epochs.ts'
 import { type ErrorCode, isPlimsollError, type PlimsollError } from '../../core/errors.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
-import type { Policy } from '../../core/policy.ts'
+import type { Aim, Policy } from '../../core/policy.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { Limit, Thresholds, VerdictKind } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -16,6 +16,7 @@ import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
 import { createTokenizers } from '../../drivers/tokenizers/tokenizers.ts'
+import { policyNamed } from '../../engine/presets/index.ts'
 import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
 import { createMeter, type Meter } from '../../meter/index.ts'
@@ -28,6 +29,8 @@ import { readableText } from './recall.ts'
 export interface ReplayOptions {
   readonly window: number
   readonly policy: string | Policy
+  /** What its compactions are for. @default the policy's */
+  readonly aim?: Aim
   /** Models with their prices. @default those of the package */
   readonly catalogue?: Catalogue
   /** The model whose prices and tokenizer are used. @default the recording's own, else claude-sonnet-4-5 */
@@ -36,7 +39,7 @@ export interface ReplayOptions {
   readonly reserve?: number
   /** Declares `recall` as a proxy would: immediately where that is cheap, else when something is removed. @default true */
   readonly readers?: boolean
-  /** Lets caches expire by the recorded times. Without it every prefix is warm. @default false */
+  /** The recorded clock: caches expire by it, in the engine's eyes too. Without it every prefix is warm. @default false */
   readonly clock?: boolean
   /** A provider of which more is known than its model: requests above the window by its count are overflows. @default the meter's lowest count */
   readonly provider?: ReplayProvider
@@ -73,6 +76,8 @@ export interface ReplayResult {
   readonly file: string
   readonly format: string
   readonly policy: string
+  /** Absent where the policy's own held. */
+  readonly aim?: Aim
   readonly window: number
   readonly limit: number
   readonly calls: number
@@ -142,6 +147,7 @@ export async function replaySession(recording: Recording, options: ReplayOptions
     file: name === undefined ? file : `${file}#${name}`,
     format,
     policy: typeof options.policy === 'string' ? options.policy : options.policy.name,
+    aim: options.aim,
     window: options.window,
     limit: replay.limit,
     calls: steps.length,
@@ -184,6 +190,7 @@ class Replay {
   /** The records of compactions. */
   readonly #inserted = new Set<string>()
   #call = 0
+  #now = 0
   // Peak and overflows are counted here from what was sent, independently of the engine.
   #peakLoad = 0
   #fixedLoad = 0
@@ -193,7 +200,7 @@ class Replay {
   #declaredTools: readonly string[] | undefined
 
   constructor(recording: Recording, options: ReplayOptions) {
-    const { policy, reserve = 1_024, catalogue = bundledCatalogue() } = options
+    const { policy, aim, reserve = 1_024, catalogue = bundledCatalogue() } = options
     this.#options = options
     this.#reserve = reserve
     this.#codec = codecs.get(recording.wire)!
@@ -205,8 +212,9 @@ class Replay {
     this.#meter = new ReplayMeter(source, { price, countText: (text) => this.#countText(text) })
     const secret = Buffer.alloc(32, 1)
     this.#plimsoll = createPlimsoll({
-      policy,
+      policy: aim === undefined ? policy : { ...(typeof policy === 'string' ? policyNamed(policy) : policy), aim },
       store: this.#store,
+      clock: options.clock === true ? { now: () => this.#now } : undefined,
       artifacts: memoryArtifacts({ secret }),
       secret,
       catalogue,
@@ -223,6 +231,7 @@ class Replay {
 
   async call(call: RecordedCall): Promise<ReplayedStep> {
     this.#call = call.index
+    this.#now = call.at ?? this.#now
     const original = this.#decode.original(call.body())
     const body = requestOf(this.#codec, original, this.#reserve)
     const asked = this.#decode.asked(body)
@@ -243,7 +252,7 @@ class Replay {
     asked: Conversation,
     tools: readonly SentPiece[],
   ): Promise<ReplayedStep> {
-    const { window, readers = true, provider, onCompaction } = this.#options
+    const { window, readers = true, onCompaction } = this.#options
     const turn = await this.#session.prepare({
       format: this.#codec.format,
       body,
@@ -256,12 +265,12 @@ class Replay {
     this.#lastTakenIn = asked
     const view = this.#decode.view(turn.text)
     this.sent.update(turn.text)
-    const usage = provider?.usageOf?.(view, call.response)
-    if (usage !== undefined) await this.#session.record({ turn: turn.id, usage })
     const overflow = await this.#isTooLarge(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
     const counted = conversationView(view, this.#tokensOf, (text) => this.#countText(text))
     const reachable = readers ? asked.items.map(readableText) : undefined
-    this.#meter.add(call.index, { ...counted, reachable, tools })
+    const priced = this.#meter.add(call.index, { ...counted, reachable, tools })
+    const usage = this.#usageOf(view, call, priced, turn.load.count.tokens)
+    if (usage !== undefined) await this.#session.record({ turn: turn.id, usage })
     const { newEpoch, thresholds, untouched } = turn.report
     const epoch = newEpoch && (await this.#epochs()).get(newEpoch.id)
     if (epoch !== undefined) {
@@ -282,6 +291,18 @@ class Replay {
       invalid: !untouched && breaksNewRule(this.#codec, view, asked),
       epoch: newEpoch?.id,
     }
+  }
+
+  /** What the provider reports. Under the recorded clock it says what it read from its cache, which tells the engine how old that is. */
+  #usageOf(view: Conversation, call: RecordedCall, priced: Usage | undefined, tokens: number): Usage | undefined {
+    const { provider, clock = false } = this.#options
+    const counted = provider?.usageOf?.(view, call.response)
+    if (!clock || priced === undefined) return counted
+    const input = counted?.input ?? Math.round(tokens)
+    const share = (part: number): number => (priced.input === 0 ? 0 : Math.round((part / priced.input) * input))
+    const output = counted?.output ?? call.response.parts.reduce((sum, { text }) => sum + this.#countText(text), 0)
+    const [cacheRead, cacheWrite] = [share(priced.cacheRead), share(priced.cacheWrite)]
+    return { input, cacheRead, cacheWrite, output, reasoning: 0 }
   }
 
   #refusal(error: PlimsollError, { index }: RecordedCall, tools: readonly SentPiece[]): ReplayedStep {

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
+import type { CacheMiss } from '../../../../src/core/cache.ts'
 import type { PageCall, PageCompaction, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import { type StackedPart, stackedParts } from '../../../../src/dashboard/stacked-parts.ts'
 import { clock, dollars, short, tokens } from '../../format.ts'
@@ -119,6 +120,19 @@ export function Calls({ page }: { page: SessionPage }) {
 
 const CALLS_SHOWN = 300
 
+/** What was not read from the cache, and why. */
+function Missed({ miss }: { miss: CacheMiss | undefined }) {
+  if (miss === undefined) return null
+  const { cause, tokens: size, usd, path, before = '', after = '' } = miss
+  const change = path === undefined ? '' : `${path}: ${before} → ${after}`
+  return (
+    <span title={change}>
+      {tokens(size)} {cause}
+      {usd === undefined ? '' : `, ${dollars(usd)}`}
+    </span>
+  )
+}
+
 function CallTable({ calls }: { calls: readonly PageCall[] }) {
   const [most, setMost] = useState(CALLS_SHOWN)
   return (
@@ -140,6 +154,7 @@ function CallTable({ calls }: { calls: readonly PageCall[] }) {
           { name: 'without compaction', isNumber: true, cell: ({ original }) => tokens(original) },
           { name: 'limit', isNumber: true, cell: ({ limit }) => (limit === undefined ? '' : tokens(limit)) },
           { name: 'cached', isNumber: true, cell: ({ usage }) => (usage === undefined ? '' : tokens(usage.cacheRead)) },
+          { name: 'missed', cell: ({ cache }) => <Missed miss={cache?.miss} /> },
           { name: 'answer', isNumber: true, cell: ({ usage }) => (usage === undefined ? '' : tokens(usage.output)) },
           { name: 'cost', isNumber: true, cell: ({ costUsd }) => (costUsd === undefined ? '' : dollars(costUsd)) },
         ]}

@@ -4,14 +4,13 @@ import { changeEnvelope } from '../../../core/edits.ts'
 import type { Item } from '../../../core/item.ts'
 import { cutsOf, turnsOf } from '../../../core/turns.ts'
 import { summaryAnswerOf, type SummaryAnswer } from '../../../ports/summarizer.ts'
+import { standingCache } from '../../prepare/cache.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { fixedCountOf, textTokensOf, tokensOf } from '../../prepare/counting.ts'
 import { brokenByUs } from '../../prepare/outgoing.ts'
 import type { SummaryAsk } from '../cascade/draft.ts'
 import { withInstructions } from './transcript.ts'
 
-/** Providers forget a prompt after this long without a call, where the catalogue does not say otherwise. */
-const CACHE_SECONDS = 300
 /** Cuts of the history that are tried; what none of these makes valid is left to another way. */
 const CUTS = 4
 
@@ -60,11 +59,10 @@ const instructionOf = ({ system, instructions }: SummaryAsk): string =>
   ) + '\nAnswer with the summary alone. Call no tool.'
 
 /** The last measured call was on this model, is part of this history, and not so long ago that its cache is gone. */
-function isWarm({ branch, target, links, deps }: PrepareContext): boolean {
-  const last = branch.log.measured
-  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint) return false
-  const { cacheTtlSeconds = CACHE_SECONDS } = deps.catalogue.resolve(target.model).info.price ?? {}
-  return deps.clock.now() - last.at <= cacheTtlSeconds * 1_000 && links.some(({ chain }) => chain === last.chain)
+function isWarm(context: PrepareContext): boolean {
+  const { branch, links } = context
+  const chain = branch.log.measured?.chain
+  return standingCache(context)?.state === 'warm' && links.some((link) => link.chain === chain)
 }
 
 /** Ends of whole steps behind everything that is folded, the longest that fits first. */
