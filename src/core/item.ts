@@ -42,6 +42,8 @@ export interface Item {
   /** Identifies sealed content when it is sent again: the end of its ciphertext. */
   readonly seal?: string
   readonly media?: readonly Media[]
+  /** Its words came as a document or file: an edit writes plain text in the place of the whole. */
+  readonly isFile?: true
   /** The provider's own compaction: it replaces all earlier items, which the provider no longer reads. */
   readonly standsForPrefix?: true
   /** Set when an edit replaced `text`; the codec then splices this item instead of copying its span. */

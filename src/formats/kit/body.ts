@@ -307,8 +307,8 @@ export interface ElementEdits<P extends Position> {
 }
 
 /** A picture or an unknown element has no text to replace: an element of text takes its place, with the mark on it. */
-export const isReplaced = ({ kind, edited }: Item): boolean =>
-  edited === true && (kind === 'media' || kind === 'opaque')
+export const isReplaced = ({ kind, edited, isFile }: Item): boolean =>
+  edited === true && (kind === 'media' || kind === 'opaque' || isFile === true)
 
 /** Drops elements of a message, edits those that stay, and puts marks on them. */
 export function elementSplices<P extends Position>(
