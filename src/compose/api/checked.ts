@@ -110,6 +110,7 @@ const RECORD = group(
     answer: open({ items: any() }, ['items']),
     usage: USAGE,
     refused: on(),
+    counted: tokens(),
     status: number('', 'count', { words: 'an HTTP status like 429', min: 100, max: 599 }),
     durable: oneOf('', ['flushed', 'soon']),
   },

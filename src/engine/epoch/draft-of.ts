@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts'
 import { newestUserIndex, openStepStart, turnsOf, type Turns } from '../../core/turns.ts'
 import type { PresentOptions } from '../deps.ts'
 import type { PrepareContext, Standing } from '../prepare/context.ts'
-import { fixedCountOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import { fixedCountOf, missedOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
 import { keptTokens, linkPlaces, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
@@ -26,8 +26,9 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const origins = originsOf(context, standing)
   const fixed = fixedCountOf(context)
   // Likely tokens, without any margin.
+  const missed = missedOf(context)
   const likelyCounts: Counts = {
-    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens,
+    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens + missed(item),
     countText: (text) => deps.meter.countText(gauge, text).tokens,
   }
   const likely = deps.policy.water.lowBy === 'tokens' ? { ...once(likelyCounts), fixedTokens: fixed.tokens } : undefined

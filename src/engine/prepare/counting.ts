@@ -17,6 +17,8 @@ import {
 import type { Measured } from '../learning/calibrations.ts'
 import { declared } from '../readers/offered-tools.ts'
 import type { CountedLoad, PrepareContext, View, Weighing } from './context.ts'
+import type { Suspect } from '../learning/item-sizes.ts'
+import type { OpenTurn } from '../session/branch.ts'
 import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -44,13 +46,14 @@ const anchorIn = ({ last }: Past, { links }: PrepareContext, epoch: string | und
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
 function occupancyFrom(
-  { deps, gauge }: PrepareContext,
+  context: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,
   { last, whole }: Past,
   anchor?: Anchor,
   epoch?: string,
 ): Occupancy {
+  const { deps, branch, gauge } = context
   const { head, tools } = measurement.parts
   const base = isChained(conversation.settings) ? last : anchor
   const isComparable = base === undefined || (base.exact === true) === (gauge.estimated !== true)
@@ -59,9 +62,12 @@ function occupancyFrom(
   if (isChained(conversation.settings))
     return occupancyOfChained(deps.meter, gauge, conversation, measurement, comparable)
   const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable, epoch)
-  return grown.measured === undefined
-    ? occupancyByDifference(deps.meter, gauge, conversation, measurement, whole)
-    : grown
+  const { items } = conversation
+  // What was measured holds what we missed in it.
+  if (grown.measured !== undefined) return withMore(grown, missedIn(context, items.slice(grown.measuredItems)))
+  const once = whole && { ...whole, prompt: whole.prompt - branch.sizes.inLast }
+  const differs = occupancyByDifference(deps.meter, gauge, conversation, measurement, once)
+  return withMore(differs, missedIn(context, items))
 }
 
 export function occupancyOf(
@@ -88,7 +94,70 @@ export function loadsOf(
   const counted = occupancyFrom(context, conversation, measurement, past, anchor, epoch)
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: past.whole, anchor }
   const load = design?.load(input) ?? counted
-  return { estimate: design?.certain(input) ?? load, load: loadWithMargin(load, conversation, marginFor(context)) }
+  // A design has numbers of its own, from the provider's count of the same prompt.
+  const more = design === undefined ? 0 : missedIn(context, conversation.items.slice(counted.measuredItems ?? 0))
+  return {
+    estimate: withMore(design?.certain(input) ?? load, more),
+    load: withMore(loadWithMargin(load, conversation, marginFor(context)), more),
+  }
+}
+
+/** Tokens that an item holds beyond its count, by what the provider said. */
+export const missedOf = ({ branch, links }: PrepareContext): ((item: Item) => number) =>
+  branch.sizes.within(links) ?? (() => 0)
+
+function missedIn(context: PrepareContext, items: readonly Item[]): number {
+  const missed = context.branch.sizes.within(context.links)
+  return missed === undefined ? 0 : items.reduce((sum, item) => sum + missed(item), 0)
+}
+
+const withMore = <T extends Load>(load: T, more: number): T =>
+  more === 0
+    ? load
+    : { ...load, count: { ...load.count, tokens: load.count.tokens + more, high: load.count.high + more } }
+
+/**
+ * Items of a view that no call has measured, with the links that say whose they are: those behind the last measured call, and what we inserted since.
+ * All of them where there are none.
+ */
+function unmeasuredIn(context: PrepareContext, { conversation }: View, epoch: string | undefined): Suspect[] {
+  const { deps, gauge, links, conversation: asked } = context
+  const { last } = pastOf(context)
+  const measured = links.findLastIndex(({ chain }) => chain === last?.chain) + 1
+  const suspectsFrom = (from: number, isOursNew: boolean): Suspect[] => {
+    const chains = new Map(links.slice(from).map(({ index, chain }) => [asked.items[index]!.id, chain]))
+    return conversation.items.flatMap((item): Suspect[] => {
+      const isOurs = item.message < 0 && item.edited !== true
+      const chain = isOurs && isOursNew ? links[0]?.chain : chains.get(item.id)
+      if (chain === undefined || item.edited === true) return []
+      return [{ item, chain, count: deps.meter.countItem(gauge, item, conversation.format) }]
+    })
+  }
+  const fresh = suspectsFrom(measured, last?.epoch !== epoch)
+  return fresh.length > 0 ? fresh : suspectsFrom(0, true)
+}
+
+/** Lays what a refusal said on the items of the refused view. */
+export const settleRefusal = (context: PrepareContext, view: View, epoch: string | undefined): void =>
+  context.branch.sizes.settle(unmeasuredIn(context, view, epoch))
+
+/** What the usage of a request may tell about the size of its items: files that show none, and what a refusal spoke of. */
+export function suspectsIn(
+  context: PrepareContext,
+  view: View,
+  epoch: string | undefined,
+): Pick<OpenTurn, 'suspects' | 'missed'> {
+  const { items } = view.conversation
+  const missed = missedIn(context, items)
+  const isOpen = (item: Item): boolean => {
+    const isMeasured = context.branch.sizes.isMeasured(item)
+    return isMeasured === undefined ? item.media !== undefined && item.sealed !== true : !isMeasured
+  }
+  if (isChained(context.conversation.settings) || !items.some(isOpen)) return { suspects: [], missed }
+  const suspects = unmeasuredIn(context, view, epoch).filter(
+    ({ item, count }) => isOpen(item) && (item.media === undefined || (count.unsure ?? 0) > 0),
+  )
+  return { suspects, missed }
 }
 
 /** Tokens outside the history, likely and at most. */
@@ -111,8 +180,9 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(pastOf(context).whole) ?? 1
   const margin = marginFor(context)
+  const missed = missedOf(context)
   return (item) => {
-    const high = deps.meter.countItem(gauge, item).high * factor
+    const high = deps.meter.countItem(gauge, item).high * factor + missed(item)
     if (item.media === undefined) return worst(high, Buffer.byteLength(item.text), margin.text)
     return high * Math.max(margin.media, item.text === '' ? 1 : margin.text)
   }

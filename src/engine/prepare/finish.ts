@@ -6,6 +6,7 @@ import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } fro
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
+import { suspectsIn } from './counting.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 import { leavingView } from './outgoing.ts'
 import { startSummary } from '../epoch/background-summary.ts'
@@ -189,6 +190,7 @@ function turnOf(
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     isChained: chained,
     isClosing,
+    ...suspectsIn(context, view, epoch?.id ?? standing.epoch?.id),
     startedAt: deps.clock.now(),
     key: branch.key,
     reservation,

@@ -7,7 +7,7 @@ import { codecFor, type EngineDeps } from '../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
 import type { Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead, isOver, openLimit, SLICE_CHARACTERS } from './counting.ts'
+import { countAhead, isOver, openLimit, settleRefusal, SLICE_CHARACTERS } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -104,7 +104,9 @@ async function openAt(
     send: request.sendTo?.(chosen),
     emit: (body: EventBody) => deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent }),
   }
-  return { context, found: await findStanding(context) }
+  const found = await findStanding(context)
+  if (branch.sizes.isWaiting(links)) settleRefusal(context, viewOf(context, found), found.epoch?.id)
+  return { context, found }
 }
 
 /** @throws PlimsollError `bad-input` for what JSON cannot say. */

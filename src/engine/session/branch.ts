@@ -11,6 +11,7 @@ import type { Readers } from '../readers/reader-tools.ts'
 import type { Count } from '../../core/count.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { Proposal } from '../epoch/cascade/draft.ts'
+import { ItemSizes, type Suspect } from '../learning/item-sizes.ts'
 import type { RunningWork } from './background-work.ts'
 import type { Handle } from '../../core/handles.ts'
 import { NOTHING_USED, type BudgetSnapshot } from '../tool-results/tool-budget.ts'
@@ -36,6 +37,8 @@ export interface Branch extends BranchOwner {
   readonly outbox: Readonly<Outbox>
   /** A summary that is written while requests go on. */
   readonly background: Readonly<BackgroundSummary>
+  /** What providers' counts told about the size of items. */
+  readonly sizes: ItemSizes
 }
 
 interface BranchOwner {
@@ -60,6 +63,7 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
     archivedItems: [],
     outbox: new Outbox(),
     background: new BackgroundSummary(),
+    sizes: new ItemSizes(),
   }
 }
 
@@ -186,6 +190,10 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly reservation?: string
   /** The request asks for a final answer, because the context is used up. */
   readonly isClosing: boolean
+  /** Items whose size its usage may tell. */
+  readonly suspects: readonly Suspect[]
+  /** Tokens that items hold beyond their counts. */
+  readonly missed: number
   readonly startedAt: number
   /** Log entries about this request that are written together with its answer. */
   readonly unwritten?: Unwritten

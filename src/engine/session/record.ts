@@ -27,6 +27,8 @@ export interface RecordRequest {
   readonly refused?: boolean
   /** The HTTP status of a refusal, if any: for telemetry and logs. */
   readonly status?: number
+  /** Prompt tokens that the provider counted in a request that it refused as too long, or must have counted. */
+  readonly counted?: number
   /**
    * `soon`: returns without waiting for the disk. The entry survives a kill of the process, but a power cut in the next moment may lose it; the next
    * decision, which is always flushed before its request leaves, flushes it too. `batched`: the same, and waits a few milliseconds where several
@@ -53,6 +55,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     const { id, startedAt } = turn
     const durationMs = Math.max(0, deps.clock.now() - startedAt)
     tellRefused(deps, branch, { by: 'provider', model, turn: id, durationMs, status: request.status })
+    if (request.counted !== undefined) branch.sizes.refused(measured.chain, request.counted - turn.count.tokens)
     await takeBack(deps, branch, turn, durable)
     return {}
   }
@@ -63,6 +66,10 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? undefined
       : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
+  if (isKnownUsage(usage)) {
+    branch.sizes.answered(turn.suspects, usage.input - turn.count.tokens)
+    branch.sizes.inLast = turn.missed
+  }
   const isSealed = answer?.items.some(({ seal }) => seal !== undefined) === true
   const hidden = usage && isSealed ? sealedTokensIn(deps, model, answer.items, usage) : undefined
   // A vendor refuses what is too long, and whoever set the window knows it: neither is doubted.

@@ -91,7 +91,9 @@ export async function squeeze(
     for (const { item, index, tokens } of some) {
       if (tokens <= cap) break
       const handle = draft.handleOf(item.text)
-      const text = await shown(draft, item, Math.max(floor, Math.floor(cap * 0.9)), handle)
+      // What was counted too low as a whole is counted too low in its parts.
+      const times = item.media === undefined ? Math.max(1, tokens / Math.max(1, draft.countText(item.text))) : 1
+      const text = await shown(draft, item, Math.max(floor, Math.floor((cap * 0.9) / times)), handle)
       if (text === undefined || draft.countText(text) >= tokens) continue
       edits.push({ op: 'replace', at: places[index]!, text, handle, reason: `${tokens} tokens shown as a preview` })
       stored.set(handle, storedText(item))
