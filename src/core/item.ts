@@ -46,6 +46,8 @@ export interface Item {
   readonly isFile?: true
   /** The provider's own compaction: it replaces all earlier items, which the provider no longer reads. */
   readonly standsForPrefix?: true
+  /** Of such a compaction: what users wrote before it is still read. */
+  readonly sparesUsers?: true
   /** Set when an edit replaced `text`; the codec then splices this item instead of copying its span. */
   readonly edited?: true
   readonly origin?: Origin

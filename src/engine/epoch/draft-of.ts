@@ -6,7 +6,7 @@ import type { PresentOptions } from '../deps.ts'
 import type { PrepareContext, Standing } from '../prepare/context.ts'
 import { fixedCountOf, missedOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
-import { keptTokens, linkPlaces, type Draft } from './cascade/draft.ts'
+import { keptTokens, linkPlaces, shownOf, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
 import { lowWater } from './thresholds.ts'
 import type { Pause } from '../../util/yield-now.ts'
@@ -39,19 +39,31 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     fixedTokens: fixed.high,
   }
   const counts = likely ?? bound
+  const dumps = new Map<number, number>()
+  for (const index of keep) {
+    const tokens = items[index]!.kind === 'user' ? bound.tokensOf(items[index]!) : 0
+    const shown = shownOf(tokens, limit.tokens - fixed.high)
+    if (shown < tokens) dumps.set(index, shown / tokens)
+  }
   return {
     items,
     links,
     places: linkPlaces({ items, links }),
     turns,
     keep,
+    dumps,
     pinned,
     openFrom,
     ...bound,
     limitTokens: limit.tokens,
     windowTokens: limit.window,
     estimate: estimate && ((left) => estimate({ ...conversation, items: left }, context.target.model)),
-    lowTokens: lowWater(deps.policy, limit, counts.fixedTokens, keptTokens({ items, keep, openFrom, ...counts })),
+    lowTokens: lowWater(
+      deps.policy,
+      limit,
+      counts.fixedTokens,
+      keptTokens({ items, keep, openFrom, dumps, ...counts }),
+    ),
     likely,
     bytes: bytesAfter(Buffer.byteLength(context.text), conversation.items, standing.firstSend),
     limitBytes: limit.bytes,

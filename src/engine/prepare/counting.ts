@@ -19,6 +19,7 @@ import { declared } from '../readers/offered-tools.ts'
 import type { CountedLoad, PrepareContext, View, Weighing } from './context.ts'
 import type { Suspect } from '../learning/item-sizes.ts'
 import type { OpenTurn } from '../session/branch.ts'
+import { issuerKey } from '../session/branch-log.ts'
 import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
@@ -34,8 +35,8 @@ interface Past {
 }
 
 function pastOf({ branch, target, gauge }: Weighing): Past {
-  const { measured: last } = branch.log
-  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint) return {}
+  const last = branch.log.measuredOn.get(issuerKey(target))
+  if (last === undefined) return {}
   const isAlike = last.chained !== true && (last.exact === true) === (gauge.estimated !== true)
   return { last, whole: isAlike ? last : undefined }
 }

@@ -12,7 +12,7 @@ import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls
 import { codecFor, type EngineDeps } from '../deps.ts'
 import { appendTo } from './log.ts'
 import type { PrepareContext } from '../prepare/context.ts'
-import type { HandedOut } from './branch-log.ts'
+import { type HandedOut, issuerKey } from './branch-log.ts'
 
 export interface RecordRequest {
   /** The turn's id, as `prepare` returned it. */
@@ -103,7 +103,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
-    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
+    teach(await deps.calibrations.of(branch.tenant), branch.log.measuredOn.get(issuerKey(entry)), entry)
     deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer, so that both are durable or neither is.

@@ -106,7 +106,7 @@ export function readItem(fields: Fields, raw: Raw): RoledCore {
   }
   const core = { kind: 'opaque', role: ROLES[type] ?? 'assistant', text: raw(), sealed: true } as const
   if (type === 'compaction')
-    return { ...core, standsForPrefix: true, ...sealedBy(stringOf(fields['encrypted_content'])) }
+    return { ...core, standsForPrefix: true, sparesUsers: true, ...sealedBy(stringOf(fields['encrypted_content'])) }
   if (!SERVER_RUNS.has(type)) return core
   return { ...core, serverSide: true, toolName: stringOf(fields['name']) ?? type.replace(/_call$/, '') }
 }
