@@ -64,7 +64,7 @@ const TARGET = group(
     endpoint: text(),
     window: tokens(),
     maxOutputTokens: tokens(),
-    learned: group('', { window: tokens(), bodyBytes: tokens() }),
+    learned: group('', { window: tokens(), bodyBytes: tokens(), holdsOutput: on() }),
     heldWithin: tokens(),
     refusesOverflow: on(),
   } satisfies Record<keyof Target, Schema>,

@@ -159,6 +159,8 @@ export interface SizeRefusal {
   /** The limit, if the refusal names it: tokens of the window, or bytes. */
   readonly limit?: number
   readonly input?: number
+  /** The output cap, where it was counted with the prompt. */
+  readonly output?: number
 }
 
 /** Our own measures of the refused request. */
@@ -196,7 +198,7 @@ const PLAUSIBLE = [1_024, 100_000_000] as const
  * cannot see, or our count is wrong. What the provider counted is told of this one request, and lowers no limit. The conversation is made smaller
  * whenever that can help.
  */
-export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
+export function lessonOf({ kind, limit, input, output }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
   const { tokens, outputReserve, bytes, limitTokens, isWhole = true } = sent
   if (kind === 'body-size') {
     const learned = limit === undefined || limit >= bytes ? undefined : { bodyBytes: limit }
@@ -206,7 +208,10 @@ export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedReque
   if (named !== undefined) {
     const isAbove = tokens + outputReserve > named
     const learned = isWhole && isAbove ? { window: named } : undefined
-    return { learned, retry: { window: named }, counted: input ?? (isAbove ? undefined : named / GUESS) }
+    // The prompt alone would have fitted.
+    const holdsOutput = input !== undefined && input <= named && output !== undefined && input + output > named
+    const retry = holdsOutput ? { window: named, holdsOutput } : { window: named }
+    return { learned, retry, counted: input ?? (isAbove ? undefined : named / GUESS) }
   }
   if (input !== undefined || (limitTokens !== undefined && tokens >= limitTokens * NEARLY_FULL))
     return { retry: {}, counted: input ?? limitTokens! / GUESS }
@@ -220,12 +225,16 @@ function windowFor(promptTokens: number, outputReserve: number): number {
 }
 
 /** The target for a conversation after a refusal; stronger than a window that is set, and than learned limits. */
-export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
+export function within(target: Target, { window, bodyBytes, holdsOutput }: LearnedLimit): Target {
   const { learned, heldWithin } = target
   return {
     ...target,
     heldWithin: lesser(window, heldWithin),
-    learned: { ...learned, bodyBytes: lesser(bodyBytes, learned?.bodyBytes) },
+    learned: {
+      ...learned,
+      bodyBytes: lesser(bodyBytes, learned?.bodyBytes),
+      holdsOutput: holdsOutput ?? learned?.holdsOutput,
+    },
   }
 }
 

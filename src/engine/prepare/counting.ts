@@ -1,4 +1,4 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import { type Count, isChained } from '../../core/count.ts'
 import { type Item, mediaBytes } from '../../core/item.ts'
 import type { Load, Limit, Target } from '../../core/target.ts'
@@ -12,7 +12,6 @@ import {
   LONG_TEXT,
   textPieces,
   type TargetRef,
-  MOST_OF_WINDOW,
 } from '../../meter/index.ts'
 import type { Measured } from '../learning/calibrations.ts'
 import { declared } from '../readers/offered-tools.ts'
@@ -23,9 +22,7 @@ import { issuerKey } from '../session/branch-log.ts'
 import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { ModelRule, Policy } from '../../core/policy.ts'
-import { changeEnvelope } from '../../core/edits.ts'
-import { isPlimsollError } from '../../core/errors.ts'
+import type { ModelRule } from '../../core/policy.ts'
 
 /** The last measured call on the same model. */
 interface Past {
@@ -284,10 +281,12 @@ export async function countAhead(
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
-  { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
+  deps: Pick<EngineDeps, 'meter' | 'policy' | 'codecs' | 'catalogue'>,
   given: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+  needed = 0,
 ): Limit {
+  const { meter, policy, codecs } = deps
   const { reserve = 'request', defaultWindow, models = [], stop } = policy
   const { model, provider } = given
   const fitting = models.filter(
@@ -311,10 +310,13 @@ export function limitFor(
   if (defaultWindow !== undefined && target.window === undefined && bare().source === 'default')
     target = { ...target, window: defaultWindow }
   let asked = settings
-  if (reserve === 'quarter') {
+  if (reserve === 'request') {
+    const maxOutputTokens = heldForAnswer(deps, { format, settings }, target, bare().window, needed)
+    asked = { ...settings, maxOutputTokens }
+  } else if (reserve === 'quarter') {
     const quarter = (): number => Math.floor(bare().window / 4)
     asked = { ...settings, maxOutputTokens: settings.maxOutputTokens ?? target.maxOutputTokens ?? quarter() }
-  } else if (reserve !== 'request') {
+  } else {
     // What the policy holds back stands in the place of the request's own reserve.
     const { maxOutputTokens = 0 } = settings
     const own = codecs.get(format)?.traits.windowHoldsAnswer === true ? maxOutputTokens : 0
@@ -325,14 +327,6 @@ export function limitFor(
   return stop === undefined ? limit : { ...limit, tokens: Math.min(limit.tokens, Math.floor(limit.window * stop)) }
 }
 
-/** The limit with the request's own output cap, or with another one. */
-const limitWith = (
-  deps: EngineDeps,
-  target: Target,
-  { format, settings }: Conversation,
-  maxOutputTokens = settings.maxOutputTokens,
-): Limit => limitFor(deps, target, { format, settings: { ...settings, maxOutputTokens } })
-
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
 /**
@@ -342,54 +336,44 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 export const isCertainlyOver = ({ count, bytes }: Load, limit: Limit): boolean =>
   count.low > limit.tokens || bytes > limit.bytes
 
-/** The least that the policy lets a request's own cap be lowered to; undefined when it may not be touched. */
-function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
-  const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
-  if (rule === undefined || asked === undefined) return undefined
-  const { minTokens, minShare } = rule
-  // The vendor refuses a cap that the thinking alone would use up.
-  const floor = Math.max(minTokens, Math.ceil(asked * minShare), thinkingBudget === 0 ? 0 : thinkingBudget + minTokens)
-  return floor < asked ? floor : undefined
-}
-
-/** A cap that leaves no room for any prompt is lowered before anything is measured; in a small window further than the policy's floor. */
-export function openLimit(
-  deps: EngineDeps,
-  target: Target,
-  conversation: Conversation,
-): { readonly limit: Limit; readonly conversation: Conversation } {
-  try {
-    return { limit: limitWith(deps, target, conversation), conversation }
-  } catch (error) {
-    if (deps.policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
-    const { settings } = conversation
-    const share = Math.floor(Number(error.fields['window']) * MOST_OF_WINDOW)
-    for (const cap of [outputFloor(deps.policy, settings) ?? share, share]) {
-      if (cap <= (settings.thinkingBudget ?? 0)) continue
-      try {
-        const limit = limitWith(deps, target, conversation, cap)
-        return { limit, conversation: changeEnvelope(conversation, { maxOutputTokens: cap }) }
-      } catch {
-        // Another cap may leave room.
-      }
-    }
-    throw error
-  }
-}
-
 /**
- * When only the request's own output cap makes it too large, the cap gives way before history does: by what is missing, never below
- * the policy's floor. Undefined when that is not enough.
+ * The output cap with which a request leaves: what its prompt leaves of the window, where that is less than was asked for and the provider refuses
+ * both together. Undefined where the client's own stays.
  */
-export function lowerOutput(context: PrepareContext, view: View): PrepareContext | undefined {
-  const { deps, limit, target, conversation } = context
-  const asked = conversation.changes?.maxOutputTokens ?? conversation.settings.maxOutputTokens
-  const floor = outputFloor(deps.policy, conversation.settings)
-  const missing = Math.ceil(view.load.count.high) - limit.tokens
-  if (floor === undefined || asked === undefined || missing <= 0 || view.load.bytes > limit.bytes) return undefined
-  const lowered = asked - missing
-  if (lowered < floor) return undefined
-  const roomier = limitWith(deps, target, conversation, lowered)
-  if (view.load.count.high > roomier.tokens) return undefined
-  return { ...context, limit: roomier, conversation: changeEnvelope(conversation, { maxOutputTokens: lowered }) }
+export function loweredCap(
+  { deps, codec, limit, target, conversation }: PrepareContext,
+  { load }: View,
+): number | undefined {
+  const { maxOutputTokens: asked, thinkingBudget = 0 } = conversation.settings
+  if (asked === undefined || deps.policy.lowerOutput === undefined) return undefined
+  if (!refusesTogether(deps, codec.format, target)) return undefined
+  // The vendor refuses a cap that the thinking alone would use up.
+  const least = Math.max(1, limit.outputReserve, thinkingBudget === 0 ? 0 : thinkingBudget + 1)
+  const left = Math.max(least, Math.floor(limit.window - load.count.high))
+  return left < asked ? left : undefined
+}
+
+/** Whether a prompt and an output cap that are larger than the window together are refused; some stop the answer at the end of the window instead. */
+const refusesTogether = (
+  { codecs, catalogue }: Pick<EngineDeps, 'codecs' | 'catalogue'>,
+  format: string,
+  target: Target,
+): boolean =>
+  target.learned?.holdsOutput === true ||
+  (codecs.get(format)?.traits.windowHoldsAnswer === true && catalogue.resolve(target.model).info.stopsAtWindow !== true)
+
+/** Tokens held back for the answer: what this conversation's answers have needed, which is seldom what a client asks for at most. */
+function heldForAnswer(
+  deps: Pick<EngineDeps, 'codecs' | 'catalogue' | 'policy'>,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+  target: Target,
+  window: number,
+  needed: number,
+): number | undefined {
+  const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
+  const { lowerOutput } = deps.policy
+  if (lowerOutput === undefined || asked === undefined) return asked
+  const { minTokens, minShare } = lowerOutput
+  const thought = thinkingBudget > 0 && refusesTogether(deps, format, target) ? thinkingBudget + 1 : 0
+  return Math.min(asked, Math.max(Math.min(minTokens, Math.floor(window * minShare)), needed, thought))
 }

@@ -5,9 +5,9 @@ import { modelName } from '../../core/model-name.ts'
 import type { Target } from '../../core/target.ts'
 import { codecFor, type EngineDeps } from '../deps.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
-import type { Branch } from '../session/branch.ts'
+import { neededOutput, type Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead, isOver, openLimit, settleRefusal, SLICE_CHARACTERS } from './counting.ts'
+import { countAhead, isOver, limitFor, settleRefusal, SLICE_CHARACTERS } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -72,7 +72,8 @@ async function openAt(
 ): Promise<Opened> {
   const { text, links } = request
   const target = { ...given, model: modelName(given.model) }
-  const { limit, conversation } = openLimit(deps, target, request.conversation)
+  const { conversation } = request
+  const limit = limitFor(deps, target, conversation, neededOutput(branch))
   const { calibration, decisions, sealedTokens, isExact } = branch.log
   const { trail } = branch.requests
   const shared = trail?.decisions === decisions ? sharedLinks(trail.links, links) : 0

@@ -31,6 +31,7 @@ export interface HandedOut extends Issuer {
 
 const MOST_VIEWS = 1_000
 const MOST_ISSUERS = 16
+const MOST_OUTPUTS = 64
 /** Encrypted items of a longer session have been compacted away. */
 const MOST_SEALS = 10_000
 /** Characters of first-send edits that are kept in memory in case the store is unreachable. */
@@ -93,6 +94,8 @@ class Log {
   measured: Measured | undefined
   /** The same of each model and endpoint: two that share a history each go on from their own. */
   readonly measuredOn = new BoundedMap<string, Measured>(MOST_ISSUERS)
+  /** Output tokens of the newest answers. */
+  outputs: readonly number[] = []
   /** True once a request was so close to the limit that only an exact count could decide it. All later requests are counted exactly. */
   isExact = false
   /** Requests of this agent that were sent and not refused, by their last chain hash. */
@@ -215,6 +218,7 @@ class Log {
       this.#handOut(measured.chain, { model, endpoint, epoch, limitTokens: limit?.tokens, isClosing, isAnswered: true })
       if (measured.exact === true) this.isExact = true
     }
+    if (isKnownUsage(usage) && usage.output > 0) this.outputs = [...this.outputs.slice(1 - MOST_OUTPUTS), usage.output]
     if (isKnownUsage(usage)) this.counted = cutEvidence(this.counted, { usage, estimated, epoch }).seen
     // An older measurement has less in common with the next request than our own count.
     if (record.cut === true || record.compacted === true) {

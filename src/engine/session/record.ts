@@ -66,6 +66,9 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? undefined
       : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
+  const isCut = answer?.stop === 'length' && turn.askedOutput !== undefined
+  branch.cutAnswer = isCut ? turn.askedOutput! : 0
+  if (isCut) warnOfCut(deps, branch, turn)
   if (isKnownUsage(usage)) {
     branch.sizes.answered(turn.suspects, usage.input - turn.count.tokens)
     branch.sizes.inLast = turn.missed
@@ -151,6 +154,14 @@ function truncationOf(
   const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
   const isSuspect = looksTruncated({ count }, usage)
   return { isSuspect, window }
+}
+
+function warnOfCut(deps: EngineDeps, branch: Branch, { id, model, askedOutput }: OpenTurn): void {
+  const { tenant, session, agent } = branch
+  const message =
+    `An answer of ${model} ended at the output cap that was lowered to fit beside its prompt; ${askedOutput!.toLocaleString('en')} tokens were ` +
+    'asked for. The next request leaves room for them.'
+  deps.emit({ type: 'warning', topic: 'output-cut', message, at: deps.clock.now(), tenant, session, agent, turn: id })
 }
 
 function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { input }: Usage): void {
