@@ -20,8 +20,6 @@ const MOST_NOTES = 0.1
 const MOST_OF_ONE = 0.125
 /** These newest ones come before any that say more. */
 const NEWEST = 3
-/** Messages of so many tokens come before any that say more, too. */
-const SHORT_TOKENS = 16
 /** The number of a message and the end of its line. */
 const LEAST_LINE_TOKENS = 4
 
@@ -109,10 +107,8 @@ function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): 
     }),
   )
   const worths = worthsOf(parts.map(({ text }) => text))
-  // Word for word, it takes less than saying where it is.
-  const isShort = ({ entry, text, tokens }: Part): boolean => tokens <= SHORT_TOKENS && text === entries[entry]!.words
   const worth = (i: number): number =>
-    parts[i]!.entry >= entries.length - NEWEST || isShort(parts[i]!) ? Infinity : worths[i]! / parts[i]!.tokens
+    parts[i]!.entry >= entries.length - NEWEST ? Infinity : worths[i]! / parts[i]!.tokens
   const order = parts.map((_, i) => i).sort((a, b) => worth(b) - worth(a) || b - a)
   const chosen = new Set<number>()
   const begun = new Set<number>()
@@ -140,13 +136,10 @@ const PARAGRAPH = /\n[ \t]*\n/
 const GAP = '[…]'
 
 const othersNote = (draft: Draft, text: string): string =>
-  `[Messages whose numbers are missing, and parts marked ${GAP}, are ${whereabouts(draft, text)}]`
+  `[Messages whose numbers are missing, and parts marked ${GAP}, are stored whole as ${draft.handleOf(text)}]`
 
-const noteOf = (draft: Draft, text: string): string => `[shortened; the message is ${whereabouts(draft, text)}]`
-
-/** A handle is worth its tokens only where a tool of the request can open it. */
-const whereabouts = (draft: Draft, text: string): string =>
-  draft.readers.size === 0 ? 'archived' : `stored whole as ${draft.handleOf(text)}`
+const noteOf = (draft: Draft, text: string): string =>
+  `[shortened; the whole message is stored as ${draft.handleOf(text)}]`
 
 function shortened(draft: Draft, entry: Entry, tokens: number): string {
   const rest = [noteOf(draft, wholeOf(entry)), ...entry.lines].join('\n')
