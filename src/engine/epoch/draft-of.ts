@@ -55,6 +55,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     pinned,
     openFrom,
     ...bound,
+    missedOf: missed,
     limitTokens: limit.tokens,
     windowTokens: limit.window,
     estimate: estimate && ((left) => estimate({ ...conversation, items: left }, context.target.model)),

@@ -25,6 +25,8 @@ export interface Draft {
   readonly openFrom: number
   /** Upper bound of an item's tokens. */
   readonly tokensOf: (item: Item) => number
+  /** What of that a provider said it holds beyond its count. */
+  readonly missedOf: (item: Item) => number
   readonly countText: (text: string) => number
   /** Tokens outside the history: instructions, tools, overhead. */
   readonly fixedTokens: number

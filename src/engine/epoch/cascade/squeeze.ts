@@ -96,7 +96,7 @@ export async function squeeze(
       if (tokens <= cap) break
       const handle = draft.handleOf(item.text)
       // What was counted too low as a whole is counted too low in its parts.
-      const times = item.media === undefined ? Math.max(1, tokens / Math.max(1, draft.countText(item.text))) : 1
+      const times = item.media === undefined ? tokens / Math.max(1, tokens - Math.max(0, draft.missedOf(item))) : 1
       const text = await shown(draft, item, Math.max(floor, Math.floor((cap * 0.9) / times)), handle, isSaid)
       if (text === undefined || draft.countText(text) >= tokens) continue
       edits.push({ op: 'replace', at: places[index]!, text, handle, reason: `${tokens} tokens shown as a preview` })
