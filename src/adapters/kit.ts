@@ -178,12 +178,13 @@ export async function openTurn(
     turn,
     answered: async (usage) => void (await session.record({ turn: turn.id, usage })),
     async failed(error) {
-      await session.record({ turn: turn.id, refused: true })
-      const refusal = sizeRefusalIn(error)
-      if (refusal === undefined) return false
       const { load, limit, text } = turn
-      const sent = { tokens: load.count.high, outputReserve: limit.outputReserve, bytes: Buffer.byteLength(text) }
-      const { retry } = lessonOf(refusal, sent)
+      const { outputReserve, source } = limit
+      const limitTokens = source === 'default' ? undefined : limit.tokens
+      const sent = { tokens: load.count.high, outputReserve, bytes: Buffer.byteLength(text), limitTokens }
+      const refusal = sizeRefusalIn(error)
+      const { retry, counted } = refusal === undefined ? {} : lessonOf(refusal, sent)
+      await session.record({ turn: turn.id, refused: true, counted })
       if (retry !== undefined) limits.set(model, retry)
       return retry !== undefined
     },

@@ -42,8 +42,12 @@ export interface Item {
   /** Identifies sealed content when it is sent again: the end of its ciphertext. */
   readonly seal?: string
   readonly media?: readonly Media[]
+  /** Its words came as a document or file: an edit writes plain text in the place of the whole. */
+  readonly isFile?: true
   /** The provider's own compaction: it replaces all earlier items, which the provider no longer reads. */
   readonly standsForPrefix?: true
+  /** Of such a compaction: what users wrote before it is still read. */
+  readonly sparesUsers?: true
   /** Set when an edit replaced `text`; the codec then splices this item instead of copying its span. */
   readonly edited?: true
   readonly origin?: Origin

@@ -35,7 +35,7 @@ export interface Policy {
   readonly stop?: number
   /** Tokens reserved for the answer. @default 'request' */
   readonly reserve?: ReserveRule
-  /** How far a request's own output cap may be lowered before its history is edited. @default not at all */
+  /** What is held back for answers of which the client says how long they may be at most: what they needed, and at least this. @default all that it asks for */
   readonly lowerOutput?: LowerOutputRule
   /**
    * What compactions are for. `room`: nothing changes before it must; one that would come within the next calls is made early when the provider's cache is

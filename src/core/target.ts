@@ -21,6 +21,8 @@ export interface Target {
 export interface LearnedLimit {
   readonly window?: number
   readonly bodyBytes?: number
+  /** A prompt and an output cap that are larger than the window together were refused. */
+  readonly holdsOutput?: true
 }
 
 /** What fits a target: limit = window - buffer - output reserve. */

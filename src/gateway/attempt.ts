@@ -198,13 +198,15 @@ async function reduceAndRetry(
   refusal: SizeError,
 ): Promise<Sent | undefined> {
   const { upstream, target, prepared } = first.attempt
-  await closeTurn(request, first.attempt, first.answer)
-  const { learned, retry } = lessonOf(refusal, {
-    tokens: prepared.load.count.high,
-    outputReserve: prepared.limit.outputReserve,
-    bytes: prepared.load.bytes,
+  const { limit, load } = prepared
+  const { learned, retry, counted } = lessonOf(refusal, {
+    tokens: load.count.high,
+    outputReserve: limit.outputReserve,
+    bytes: load.bytes,
+    limitTokens: limit.source === 'default' ? undefined : limit.tokens,
     isWhole: showsWholePrompt(request.conversation),
   })
+  await closeTurn(request, first.attempt, first.answer, counted)
   if (learned !== undefined) await learn(deps, request, first.attempt, learned, 'refusal')
   if (retry === undefined) return undefined
   // Of a history that the provider holds nothing can be taken out; where it is known, all of it is sent in its place.
@@ -247,8 +249,9 @@ export const closeTurn = async (
   { session }: OpenedRequest,
   { prepared }: Attempt,
   answer?: UpstreamAnswer,
+  counted?: number,
 ): Promise<void> => {
-  const closing = { turn: prepared.id, refused: true, durable: 'soon' as const, status: answer?.status }
+  const closing = { turn: prepared.id, refused: true, durable: 'soon' as const, status: answer?.status, counted }
   await session.record(closing).catch(() => undefined)
 }
 

@@ -6,7 +6,7 @@ import type { Item, ToolDeclaration } from '../core/item.ts'
 import { modelName } from '../core/model-name.ts'
 import type { Load } from '../core/target.ts'
 import type { PromptFraming } from '../core/wire-traits.ts'
-import type { Catalogue, ModelInfo } from '../ports/catalogue.ts'
+import type { Catalogue, ModelInfo, Resolution } from '../ports/catalogue.ts'
 import type { Tokenizer } from '../ports/tokenizer.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
 import type { CalibratedTarget, Calibration, Prediction } from './calibration.ts'
@@ -123,13 +123,9 @@ export function createMeter(options: MeterOptions): Meter {
     const { info, match } = catalogue.resolve(model)
     const family = info.tokenizer
     const isKnown = match !== 'default'
-    if (!isKnown && !warned.has(model)) {
+    if ((match === 'default' || match === 'sibling') && !warned.has(model)) {
       warned.set(model, true)
-      onEvent({
-        type: 'warning',
-        topic: 'unknown-model',
-        message: `Model "${model}" is not in the catalogue; taking a window of ${info.window} tokens and the tokenizer family ${family}.`,
-      })
+      onEvent({ type: 'warning', topic: 'unknown-model', message: unknownModel(model, info, match) })
     }
     const mayBeExact = target.estimated !== true && !failed.has(family)
     // Asked for each time: a vocabulary may have been loaded since.
@@ -311,6 +307,13 @@ export function createMeter(options: MeterOptions): Meter {
     factsOf: (model) => catalogue.resolve(modelName(model)).info,
     familyOf: (model) => catalogue.resolve(modelName(model)).info.tokenizer,
   }
+}
+
+function unknownModel(model: string, { id, window, tokenizer, price }: ModelInfo, match: Resolution['match']): string {
+  const dollars =
+    price === undefined ? 'no price' : `$${price.input} and $${price.output} per million tokens of input and output`
+  const of = match === 'sibling' ? `taken for its newest sibling ${id}: ` : 'taking '
+  return `Model "${model}" is not in the catalogue; ${of}a window of ${window} tokens, the tokenizer family ${tokenizer} and ${dollars}.`
 }
 
 function calibratedWords(words: Count, { tokens, spread }: Prediction): Count {

@@ -15,12 +15,14 @@ export interface ModelInfo {
   readonly reasoning: boolean
   /** Thinking blocks are valid only after the exact history before them. */
   readonly bindsThinking: boolean
+  /** An answer stops where the window ends; any other model's provider refuses a prompt and an output cap that are larger together. */
+  readonly stopsAtWindow?: boolean
 }
 
 export interface Resolution {
   readonly info: ModelInfo
-  /** How the id was matched: exactly, after removing vendor prefixes and dates, or not at all. */
-  readonly match: 'exact' | 'normalised' | 'default'
+  /** How the id was matched: exactly, after removing vendor prefixes and dates, by the newest model of its kind and generation, or not at all. */
+  readonly match: 'exact' | 'normalised' | 'sibling' | 'default'
 }
 
 /** Facts about models. Promises: never throws, uses no network; an unknown id gets a stated default. */

@@ -154,6 +154,7 @@ const MODEL: Schema<ModelOverride> = group('', {
   price: data<ModelOverride['price']>(),
   reasoning: on(),
   bindsThinking: on(),
+  stopsAtWindow: on(),
 } satisfies Record<keyof ModelOverride, Schema>)
 
 const PRICE: Schema<PriceModel> = group(

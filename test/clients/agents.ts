@@ -72,6 +72,23 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     },
   },
   {
+    name: 'claude-code',
+    wire: 'anthropic-messages',
+    prefix: 'anthropic',
+    model: 'claude-sonnet-4-5',
+    shell: { tool: 'Bash', input: (command) => ({ command, description: 'Reads a log' }) },
+    command: ({ task }) => ({
+      args: [binary('claude'), '-p', task, '--model', 'claude-sonnet-4-5', '--dangerously-skip-permissions'],
+      env: {
+        ANTHROPIC_API_KEY: 'sk-local',
+        // It refuses to run without asking as root, unless it is told that nothing else is there.
+        IS_SANDBOX: '1',
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        DISABLE_AUTOUPDATER: '1',
+      },
+    }),
+  },
+  {
     name: 'gemini-cli',
     wire: 'gemini',
     prefix: 'gemini',

@@ -11,6 +11,7 @@ const AGENTS = {
   '@mariozechner/pi-coding-agent': '0.73.1',
   'opencode-ai': '1.18.33',
   '@google/gemini-cli': '0.61.0',
+  '@anthropic-ai/claude-code': '2.1.328',
 } as const
 
 export const agentsFolder = join(import.meta.dirname, '.agents')
@@ -26,9 +27,11 @@ export function installAgents(): void {
       cwd: agentsFolder,
       stdio: ['ignore', 'ignore', 'inherit'],
     })
-    // opencode links the binary of this platform in a script; npm 12 would not run it.
-    const script = join(agentsFolder, 'node_modules', name, 'postinstall.mjs')
-    if (existsSync(script)) execFileSync(process.execPath, [script], { cwd: join(script, '..'), stdio: 'ignore' })
+    // These link the binary of this platform in a script; npm 12 would not run it.
+    for (const file of ['postinstall.mjs', 'install.cjs']) {
+      const script = join(agentsFolder, 'node_modules', name, file)
+      if (existsSync(script)) execFileSync(process.execPath, [script], { cwd: join(script, '..'), stdio: 'ignore' })
+    }
   }
 }
 

@@ -27,6 +27,27 @@ describe('catalogue', () => {
     expect(match).not.toBe('default')
   })
 
+  it.each([
+    ['claude-opus-4-9', /^claude-opus-4-8$/],
+    ['anthropic/claude-sonnet-4.9-20270101', /^claude-sonnet-4-6$/],
+    ['gpt-5.9-mini', /^gpt-5\.\d-mini$/],
+    ['gemini-3.9-pro', /^gemini-3[.-]1-pro/],
+  ])('takes %s for the newest sibling of its generation', (id, sibling) => {
+    const { info, match } = catalogue.resolve(id)
+    expect(match).toBe('sibling')
+    expect(info.id).toMatch(sibling)
+  })
+
+  it.each(['claude-haiku-5-5', 'kimi-k9', 'gpt-6-astra', 'claude-opus-9', 'deepseek-v9', 'o9-mini', 'gemini-9-pro'])(
+    'knows no price and no window of %s, whose generation is new',
+    (id) => {
+      const { info, match } = catalogue.resolve(id)
+      expect(match).toBe('default')
+      expect(info.price).toBeUndefined()
+      expect(info.window).toBe(128_000)
+    },
+  )
+
   it('keeps a cloud whose price differs apart from the maker', () => {
     const us = catalogue.resolve('us.anthropic.claude-sonnet-4-5-20250929-v1:0')
     expect(us.match).toBe('exact')

@@ -1,6 +1,15 @@
 import type { PriceModel } from '../../core/price.ts'
 import { modelName } from '../../core/model-name.ts'
-import { type CatalogueEntry, headsOf, infoOf, normaliseId, readEntry, tokenizerOf } from './entry.ts'
+import {
+  type CatalogueEntry,
+  generationOf,
+  headsOf,
+  infoOf,
+  isOtherGeneration,
+  normaliseId,
+  readEntry,
+  tokenizerOf,
+} from './entry.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
 
@@ -29,8 +38,12 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     if (normalised !== undefined) return { info: infoOf(normalised), match: 'normalised' }
     for (const head of headsOf(name)) {
       const entry = index.byName.get(head)
-      if (entry !== undefined) return { info: infoOf(entry), match: 'normalised' }
+      if (entry === undefined) continue
+      if (isOtherGeneration(name, head)) break
+      return { info: infoOf(entry), match: 'normalised' }
     }
+    const sibling = index.newest.get(generationOf(name)?.siblings ?? '')
+    if (sibling !== undefined) return { info: infoOf(sibling), match: 'sibling' }
     return { info: unknownModel(model, name), match: 'default' }
   }
 
@@ -64,7 +77,14 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   return amendedCatalogue(known, options)
 }
 
-function indexOf(lines: string): { byId: Map<string, CatalogueEntry>; byName: Map<string, CatalogueEntry> } {
+interface Index {
+  readonly byId: Map<string, CatalogueEntry>
+  readonly byName: Map<string, CatalogueEntry>
+  /** The newest model of each kind and generation. */
+  readonly newest: Map<string, CatalogueEntry>
+}
+
+function indexOf(lines: string): Index {
   const byId = new Map<string, CatalogueEntry>()
   const byName = new Map<string, CatalogueEntry>()
   for (const line of lines.split('\n')) {
@@ -74,7 +94,15 @@ function indexOf(lines: string): { byId: Map<string, CatalogueEntry>; byName: Ma
     const name = normaliseId(entry.id)
     if (!byName.has(name) || entry.canonical === true) byName.set(name, entry)
   }
-  return { byId, byName }
+  const newest = new Map<string, CatalogueEntry>()
+  const versions = new Map<string, number>()
+  for (const [name, entry] of byName) {
+    const { siblings, version } = generationOf(name) ?? { siblings: '', version: 0 }
+    if (siblings === '' || version < (versions.get(siblings) ?? 0)) continue
+    versions.set(siblings, version)
+    newest.set(siblings, entry)
+  }
+  return { byId, byName, newest }
 }
 
 /** A user's own word on a model, over the catalogue's. Fields that are left out stay as catalogued. */

@@ -61,6 +61,7 @@ export function infoOf(entry: CatalogueEntry): ModelInfo {
     tokenizer: tokenizerOf(name),
     reasoning: entry.reasoning,
     bindsThinking: bindsThinking(name),
+    stopsAtWindow: stopsAtWindow(name) ? true : undefined,
   }
 }
 
@@ -147,6 +148,10 @@ const LIVES: readonly (readonly [RegExp, CacheLife])[] = [
   [/deepseek/, { least: HOUR, most: 7 * DAY }],
 ]
 
+/** From 4.5 on, Claude's answers end with `model_context_window_exceeded`. */
+const stopsAtWindow = (normalisedId: string): boolean =>
+  /claude-((opus|sonnet|haiku)-(4-[5-9]|[5-9])|fable|mythos)/.test(normalisedId)
+
 /** Anthropic caches up to marks in the request; the others cache the longest common prefix by themselves. */
 function cachingOf(normalisedId: string): 'marks' | 'automatic' {
   return /claude|nova/.test(normalisedId) ? 'marks' : 'automatic'
@@ -171,7 +176,11 @@ export function normaliseId(id: string): string {
     /^(anthropic|amazon|meta|mistral|cohere|ai21|deepseek|qwen|openai|google|moonshotai?|minimax|zai|nvidia|writer)\./,
     '',
   )
-  name = name.replace(/-v\d+(:\d+)?$/, '').replace(/:\d+$/, '')
+  // A cloud's own revision; behind a family alone it is the model's generation.
+  name = name
+    .replace(/-v\d+:\d+$/, '')
+    .replace(/(?<=\d.*)-v\d+$/, '')
+    .replace(/:\d+$/, '')
   name = name.replace(/:(free|beta|nitro|floor|online|extended|thinking|exacto|latest|cloud)$/, '')
   name = name.replace(/^(anthropic|databricks|meta|openai|google)-(?=claude|llama|gpt|gemini)/, '')
   name = name.replaceAll('.', '-').replaceAll('_', '-').replaceAll(':', '-')
@@ -194,4 +203,26 @@ export function* headsOf(normalised: string): Generator<string> {
     yield normalised.slice(0, end)
     end = normalised.lastIndexOf('-', end - 1)
   }
+}
+
+const isVersion = (word: string): boolean => /^[a-z]{0,2}\d{1,2}$/.test(word)
+
+/**
+ * Whether a model of this name is another generation than the head that it begins with: `claude-haiku-5-5` is no `claude`, and `claude-opus-4-9` no
+ * `claude-opus-4`. What stands behind a whole name is the name of a deployment.
+ */
+export function isOtherGeneration(name: string, head: string): boolean {
+  const tail = name.slice(head.length + 1).split('-')
+  if (!/\d/.test(head)) return tail.some(isVersion)
+  return isVersion(head.slice(head.lastIndexOf('-') + 1)) && /^\d{1,2}$/.test(tail[0]!)
+}
+
+/** A name as family, generation, version within it, and kind: those that share all but the version are siblings. */
+export function generationOf(name: string): { readonly siblings: string; readonly version: number } | undefined {
+  const words = name.split('-')
+  const at = words.findIndex(isVersion)
+  if (at < 0) return undefined
+  const minor = /^\d{1,2}$/.test(words[at + 1] ?? '') ? words[at + 1] : undefined
+  const kind = words.slice(minor === undefined ? at + 1 : at + 2)
+  return { siblings: [...words.slice(0, at + 1), '', ...kind].join('-'), version: Number(minor ?? 0) }
 }

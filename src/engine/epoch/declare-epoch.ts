@@ -6,6 +6,7 @@ import { turnsOf } from '../../core/turns.ts'
 import { nextRound, yieldNow } from '../../util/yield-now.ts'
 import { callHook, PRESERVE_SHARE, type BeforeEpochInfo, type HookPlace } from '../hooks.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
+import { isTooDeep } from '../prepare/standing.ts'
 import { isCertainlyOver, isOver, tokensOf } from '../prepare/counting.ts'
 import { viewOf } from '../prepare/view.ts'
 import { designOf, type Reduction } from '../presets/design.ts'
@@ -199,8 +200,9 @@ async function claim(context: PrepareContext, standing: Standing, cause: Cause, 
     deps.sessions.claimEpoch(branch.tenant, branch.session, epoch),
     cause.log(),
   ])
-  // The first to compact this history had more room than we have.
-  if (won.id === epoch.id || !isOver(viewUnder(context, standing, won).load, context.limit)) return won
+  // The first to compact this history had more room than we have, or much less.
+  const isOurs = !isTooDeep(context.limit, won) && !isOver(viewUnder(context, standing, won).load, context.limit)
+  if (won.id === epoch.id || isOurs) return won
   return (await deps.sessions.claimEpoch(branch.tenant, branch.session, { ...epoch, replaces: won.id })).epoch
 }
 

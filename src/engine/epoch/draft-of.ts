@@ -4,9 +4,9 @@ import type { Item } from '../../core/item.ts'
 import { newestUserIndex, openStepStart, turnsOf, type Turns } from '../../core/turns.ts'
 import type { PresentOptions } from '../deps.ts'
 import type { PrepareContext, Standing } from '../prepare/context.ts'
-import { fixedCountOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
+import { fixedCountOf, missedOf, textTokensOf, tokensOf } from '../prepare/counting.ts'
 import { derivedFrom } from '../tool-results/derived.ts'
-import { keptTokens, linkPlaces, type Draft } from './cascade/draft.ts'
+import { keptTokens, linkPlaces, shownOf, type Draft } from './cascade/draft.ts'
 import { bytesAfter } from './cascade/plan-epoch.ts'
 import { lowWater, planRoom } from './thresholds.ts'
 import type { Pause } from '../../util/yield-now.ts'
@@ -26,8 +26,9 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const origins = originsOf(context, standing)
   const fixed = fixedCountOf(context)
   // Likely tokens, without any margin.
+  const missed = missedOf(context)
   const likelyCounts: Counts = {
-    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens,
+    tokensOf: (item) => deps.meter.countItem(gauge, item).tokens + missed(item),
     countText: (text) => deps.meter.countText(gauge, text).tokens,
   }
   const likely = deps.policy.water.lowBy === 'tokens' ? { ...once(likelyCounts), fixedTokens: fixed.tokens } : undefined
@@ -38,7 +39,13 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     fixedTokens: fixed.high,
   }
   const counts = likely ?? bound
-  const kept = keptTokens({ items, keep, openFrom, ...counts })
+  const dumps = new Map<number, number>()
+  for (const index of keep) {
+    const tokens = items[index]!.kind === 'user' ? bound.tokensOf(items[index]!) : 0
+    const shown = shownOf(tokens, limit.tokens - fixed.high)
+    if (shown < tokens) dumps.set(index, shown / tokens)
+  }
+  const kept = keptTokens({ items, keep, openFrom, dumps, ...counts })
   const open = items.slice(openFrom).reduce((sum, item) => sum + counts.tokensOf(item), 0)
   const room = planRoom(deps.policy, limit, kept + open)
   return {
@@ -47,9 +54,11 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     places: linkPlaces({ items, links }),
     turns,
     keep,
+    dumps,
     pinned,
     openFrom,
     ...bound,
+    missedOf: missed,
     limitTokens: room,
     windowTokens: limit.window,
     estimate: estimate && ((left) => estimate({ ...conversation, items: left }, context.target.model)),

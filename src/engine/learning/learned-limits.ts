@@ -159,6 +159,8 @@ export interface SizeRefusal {
   /** The limit, if the refusal names it: tokens of the window, or bytes. */
   readonly limit?: number
   readonly input?: number
+  /** The output cap, where it was counted with the prompt. */
+  readonly output?: number
 }
 
 /** Our own measures of the refused request. */
@@ -167,6 +169,8 @@ interface RefusedRequest {
   readonly tokens: number
   readonly outputReserve: number
   readonly bytes: number
+  /** What fitted by our own numbers, where the window behind them is known and not assumed. */
+  readonly limitTokens?: number
   /** The request contains everything that the provider counts. @default true */
   readonly isWhole?: boolean
 }
@@ -174,44 +178,44 @@ interface RefusedRequest {
 interface RefusalLesson {
   /** The limit of the endpoint for all conversations; absent when the refusal may have another reason. */
   readonly learned?: LearnedLimit
-  /** The limit for this conversation from now on; absent when a smaller history would not help. */
+  /** The limit for this conversation from now on, in the provider's tokens; empty where none is new, absent when a smaller history would not help. */
   readonly retry?: LearnedLimit
+  /** Prompt tokens of the request, by the refusal or at least by what it means; absent where the limit explains it. */
+  readonly counted?: number
 }
 
 /** A refusal without numbers: this share of the size is tried next. */
 const GUESS = 0.75
 /** The same for bytes, which are mostly pictures and long results: a smaller step would often fail again. */
 const GUESS_BYTES = 0.5
+/** A request that fills less than this of a known window was not refused because its own count was wrong. */
+const NEARLY_FULL = 0.7
 /** Numbers outside this range are not windows. */
 const PLAUSIBLE = [1_024, 100_000_000] as const
 
 /**
  * A window is learned only from a number in the refusal, and only when our own count was above it too: otherwise the refusal is about content that we
- * cannot see, or our count is wrong. The conversation is made smaller whenever that can help.
+ * cannot see, or our count is wrong. What the provider counted is told of this one request, and lowers no limit. The conversation is made smaller
+ * whenever that can help.
  */
-export function lessonOf({ kind, limit, input }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
-  const { tokens, outputReserve, bytes, isWhole = true } = sent
+export function lessonOf({ kind, limit, input, output }: SizeRefusal, sent: RefusedRequest): RefusalLesson {
+  const { tokens, outputReserve, bytes, limitTokens, isWhole = true } = sent
   if (kind === 'body-size') {
     const learned = limit === undefined || limit >= bytes ? undefined : { bodyBytes: limit }
     return { learned, retry: learned ?? { bodyBytes: Math.floor(bytes * GUESS_BYTES) } }
   }
-  const isNamed = limit !== undefined && limit >= PLAUSIBLE[0] && limit <= PLAUSIBLE[1]
-  const window = retryWindow(isNamed ? limit : undefined, input, sent)
-  return {
-    learned: isNamed && isWhole && tokens + outputReserve > limit ? { window: limit } : undefined,
-    retry: window === undefined ? undefined : { window },
+  const named = limit !== undefined && limit >= PLAUSIBLE[0] && limit <= PLAUSIBLE[1] ? limit : undefined
+  if (named !== undefined) {
+    const isAbove = tokens + outputReserve > named
+    const learned = isWhole && isAbove ? { window: named } : undefined
+    // The prompt alone would have fitted.
+    const holdsOutput = input !== undefined && input <= named && output !== undefined && input + output > named
+    const retry = holdsOutput ? { window: named, holdsOutput } : { window: named }
+    return { learned, retry, counted: input ?? (isAbove ? undefined : named / GUESS) }
   }
-}
-
-/** If our count was too low, the limit is lowered by the same factor; tokens of content that we cannot see are subtracted. */
-function retryWindow(limit: number | undefined, input: number | undefined, sent: RefusedRequest): number | undefined {
-  const { tokens, outputReserve, isWhole = true } = sent
-  if (limit === undefined) return windowFor(tokens * GUESS, outputReserve)
-  if (input === undefined) {
-    return tokens + outputReserve > limit ? limit : windowFor(tokens * GUESS, outputReserve)
-  }
-  const window = isWhole ? limit / Math.max(1, input / Math.max(1, tokens)) : limit - Math.max(0, input - tokens)
-  return window < PLAUSIBLE[0] ? undefined : Math.floor(window)
+  if (input !== undefined || (limitTokens !== undefined && tokens >= limitTokens * NEARLY_FULL))
+    return { retry: {}, counted: input ?? limitTokens! / GUESS }
+  return { retry: { window: windowFor(tokens * GUESS, outputReserve) } }
 }
 
 /** The window that fits this many prompt tokens and the output reserve. */
@@ -221,12 +225,16 @@ function windowFor(promptTokens: number, outputReserve: number): number {
 }
 
 /** The target for a conversation after a refusal; stronger than a window that is set, and than learned limits. */
-export function within(target: Target, { window, bodyBytes }: LearnedLimit): Target {
+export function within(target: Target, { window, bodyBytes, holdsOutput }: LearnedLimit): Target {
   const { learned, heldWithin } = target
   return {
     ...target,
     heldWithin: lesser(window, heldWithin),
-    learned: { ...learned, bodyBytes: lesser(bodyBytes, learned?.bodyBytes) },
+    learned: {
+      ...learned,
+      bodyBytes: lesser(bodyBytes, learned?.bodyBytes),
+      holdsOutput: holdsOutput ?? learned?.holdsOutput,
+    },
   }
 }
 

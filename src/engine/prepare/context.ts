@@ -138,8 +138,6 @@ export interface TakenIn extends Resolved {
 
 export interface Measured extends TakenIn {
   readonly view: View
-  /** Its output cap was lowered, and that alone makes it fit. */
-  readonly isOutputLowered: boolean
 }
 
 /** As small as it gets. */

@@ -1,4 +1,4 @@
-import type { Conversation, RequestSettings } from '../../core/conversation.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import { type Count, isChained } from '../../core/count.ts'
 import { type Item, mediaBytes } from '../../core/item.ts'
 import type { Load, Limit, Target } from '../../core/target.ts'
@@ -12,17 +12,17 @@ import {
   LONG_TEXT,
   textPieces,
   type TargetRef,
-  MOST_OF_WINDOW,
 } from '../../meter/index.ts'
 import type { Measured } from '../learning/calibrations.ts'
 import { declared } from '../readers/offered-tools.ts'
 import type { CountedLoad, PrepareContext, View, Weighing } from './context.ts'
+import type { Suspect } from '../learning/item-sizes.ts'
+import type { OpenTurn } from '../session/branch.ts'
+import { issuerKey } from '../session/branch-log.ts'
 import { modelName } from '../../core/model-name.ts'
 import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
-import type { ModelRule, Policy } from '../../core/policy.ts'
-import { changeEnvelope } from '../../core/edits.ts'
-import { isPlimsollError } from '../../core/errors.ts'
+import type { ModelRule } from '../../core/policy.ts'
 
 /** The last measured call on the same model. */
 interface Past {
@@ -32,8 +32,8 @@ interface Past {
 }
 
 function pastOf({ branch, target, gauge }: Weighing): Past {
-  const { measured: last } = branch.log
-  if (last === undefined || last.model !== target.model || last.endpoint !== target.endpoint) return {}
+  const last = branch.log.measuredOn.get(issuerKey(target))
+  if (last === undefined) return {}
   const isAlike = last.chained !== true && (last.exact === true) === (gauge.estimated !== true)
   return { last, whole: isAlike ? last : undefined }
 }
@@ -44,13 +44,14 @@ const anchorIn = ({ last }: Past, { links }: PrepareContext, epoch: string | und
 
 /** From the last measured call: what came since it where nothing was rewritten, else what differs from it. */
 function occupancyFrom(
-  { deps, gauge }: PrepareContext,
+  context: PrepareContext,
   conversation: Conversation,
   measurement: Measurement,
   { last, whole }: Past,
   anchor?: Anchor,
   epoch?: string,
 ): Occupancy {
+  const { deps, branch, gauge } = context
   const { head, tools } = measurement.parts
   const base = isChained(conversation.settings) ? last : anchor
   const isComparable = base === undefined || (base.exact === true) === (gauge.estimated !== true)
@@ -59,9 +60,12 @@ function occupancyFrom(
   if (isChained(conversation.settings))
     return occupancyOfChained(deps.meter, gauge, conversation, measurement, comparable)
   const grown = occupancy(deps.meter, gauge, conversation, measurement, comparable, epoch)
-  return grown.measured === undefined
-    ? occupancyByDifference(deps.meter, gauge, conversation, measurement, whole)
-    : grown
+  const { items } = conversation
+  // What was measured holds what we missed in it.
+  if (grown.measured !== undefined) return withMore(grown, missedIn(context, items.slice(grown.measuredItems)))
+  const once = whole && { ...whole, prompt: whole.prompt - branch.sizes.inLast }
+  const differs = occupancyByDifference(deps.meter, gauge, conversation, measurement, once)
+  return withMore(differs, missedIn(context, items))
 }
 
 export function occupancyOf(
@@ -88,7 +92,70 @@ export function loadsOf(
   const counted = occupancyFrom(context, conversation, measurement, past, anchor, epoch)
   const input = { target, gauge, conversation, measurement, occupancy: counted, last: past.whole, anchor }
   const load = design?.load(input) ?? counted
-  return { estimate: design?.certain(input) ?? load, load: loadWithMargin(load, conversation, marginFor(context)) }
+  // A design has numbers of its own, from the provider's count of the same prompt.
+  const more = design === undefined ? 0 : missedIn(context, conversation.items.slice(counted.measuredItems ?? 0))
+  return {
+    estimate: withMore(design?.certain(input) ?? load, more),
+    load: withMore(loadWithMargin(load, conversation, marginFor(context)), more),
+  }
+}
+
+/** Tokens that an item holds beyond its count, by what the provider said. */
+export const missedOf = ({ branch, links }: PrepareContext): ((item: Item) => number) =>
+  branch.sizes.within(links) ?? (() => 0)
+
+function missedIn(context: PrepareContext, items: readonly Item[]): number {
+  const missed = context.branch.sizes.within(context.links)
+  return missed === undefined ? 0 : items.reduce((sum, item) => sum + missed(item), 0)
+}
+
+const withMore = <T extends Load>(load: T, more: number): T =>
+  more === 0
+    ? load
+    : { ...load, count: { ...load.count, tokens: load.count.tokens + more, high: load.count.high + more } }
+
+/**
+ * Items of a view that no call has measured, with the links that say whose they are: those behind the last measured call, and what we inserted since.
+ * All of them where there are none.
+ */
+function unmeasuredIn(context: PrepareContext, { conversation }: View, epoch: string | undefined): Suspect[] {
+  const { deps, gauge, links, conversation: asked } = context
+  const { last } = pastOf(context)
+  const measured = links.findLastIndex(({ chain }) => chain === last?.chain) + 1
+  const suspectsFrom = (from: number, isOursNew: boolean): Suspect[] => {
+    const chains = new Map(links.slice(from).map(({ index, chain }) => [asked.items[index]!.id, chain]))
+    return conversation.items.flatMap((item): Suspect[] => {
+      const isOurs = item.message < 0 && item.edited !== true
+      const chain = isOurs && isOursNew ? links[0]?.chain : chains.get(item.id)
+      if (chain === undefined || item.edited === true) return []
+      return [{ item, chain, count: deps.meter.countItem(gauge, item, conversation.format) }]
+    })
+  }
+  const fresh = suspectsFrom(measured, last?.epoch !== epoch)
+  return fresh.length > 0 ? fresh : suspectsFrom(0, true)
+}
+
+/** Lays what a refusal said on the items of the refused view. */
+export const settleRefusal = (context: PrepareContext, view: View, epoch: string | undefined): void =>
+  context.branch.sizes.settle(unmeasuredIn(context, view, epoch))
+
+/** What the usage of a request may tell about the size of its items: files that show none, and what a refusal spoke of. */
+export function suspectsIn(
+  context: PrepareContext,
+  view: View,
+  epoch: string | undefined,
+): Pick<OpenTurn, 'suspects' | 'missed'> {
+  const { items } = view.conversation
+  const missed = missedIn(context, items)
+  const isOpen = (item: Item): boolean => {
+    const isMeasured = context.branch.sizes.isMeasured(item)
+    return isMeasured === undefined ? item.media !== undefined && item.sealed !== true : !isMeasured
+  }
+  if (isChained(context.conversation.settings) || !items.some(isOpen)) return { suspects: [], missed }
+  const suspects = unmeasuredIn(context, view, epoch).filter(
+    ({ item, count }) => isOpen(item) && (item.media === undefined || (count.unsure ?? 0) > 0),
+  )
+  return { suspects, missed }
 }
 
 /** Tokens outside the history, likely and at most. */
@@ -111,8 +178,9 @@ export const tokensOf = (context: PrepareContext): ((item: Item) => number) => {
   const { deps, gauge } = context
   const factor = deps.meter.design?.factor(pastOf(context).whole) ?? 1
   const margin = marginFor(context)
+  const missed = missedOf(context)
   return (item) => {
-    const high = deps.meter.countItem(gauge, item).high * factor
+    const high = deps.meter.countItem(gauge, item).high * factor + missed(item)
     if (item.media === undefined) return worst(high, Buffer.byteLength(item.text), margin.text)
     return high * Math.max(margin.media, item.text === '' ? 1 : margin.text)
   }
@@ -219,10 +287,12 @@ export async function countAhead(
 
 /** What fits. A policy that holds back a share of the window first has to know the window. */
 export function limitFor(
-  { meter, policy, codecs }: Pick<EngineDeps, 'meter' | 'policy' | 'codecs'>,
+  deps: Pick<EngineDeps, 'meter' | 'policy' | 'codecs' | 'catalogue'>,
   given: Target,
   { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+  needed = 0,
 ): Limit {
+  const { meter, policy, codecs } = deps
   const { reserve = 'request', defaultWindow, models = [], stop } = policy
   const { model, provider } = given
   const providers = new Set(models.flatMap((rule) => rule.provider ?? []))
@@ -249,10 +319,13 @@ export function limitFor(
   if (defaultWindow !== undefined && target.window === undefined && bare().source === 'default')
     target = { ...target, window: defaultWindow }
   let asked = settings
-  if (reserve === 'quarter') {
+  if (reserve === 'request') {
+    const maxOutputTokens = heldForAnswer(deps, { format, settings }, target, bare().window, needed)
+    asked = { ...settings, maxOutputTokens }
+  } else if (reserve === 'quarter') {
     const quarter = (): number => Math.floor(bare().window / 4)
     asked = { ...settings, maxOutputTokens: settings.maxOutputTokens ?? target.maxOutputTokens ?? quarter() }
-  } else if (reserve !== 'request') {
+  } else {
     // What the policy holds back stands in the place of the request's own reserve.
     const { maxOutputTokens = 0 } = settings
     const own = codecs.get(format)?.traits.windowHoldsAnswer === true ? maxOutputTokens : 0
@@ -263,14 +336,6 @@ export function limitFor(
   return stop === undefined ? limit : { ...limit, tokens: Math.min(limit.tokens, Math.floor(limit.window * stop)) }
 }
 
-/** The limit with the request's own output cap, or with another one. */
-const limitWith = (
-  deps: EngineDeps,
-  target: Target,
-  { format, settings }: Conversation,
-  maxOutputTokens = settings.maxOutputTokens,
-): Limit => limitFor(deps, target, { format, settings: { ...settings, maxOutputTokens } })
-
 export const isOver = (load: Load, limit: Limit): boolean => load.count.high > limit.tokens || load.bytes > limit.bytes
 
 /**
@@ -280,54 +345,44 @@ export const isOver = (load: Load, limit: Limit): boolean => load.count.high > l
 export const isCertainlyOver = ({ count, bytes }: Load, limit: Limit): boolean =>
   count.low > limit.tokens || bytes > limit.bytes
 
-/** The least that the policy lets a request's own cap be lowered to; undefined when it may not be touched. */
-function outputFloor({ lowerOutput: rule }: Policy, settings: RequestSettings): number | undefined {
-  const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
-  if (rule === undefined || asked === undefined) return undefined
-  const { minTokens, minShare } = rule
-  // The vendor refuses a cap that the thinking alone would use up.
-  const floor = Math.max(minTokens, Math.ceil(asked * minShare), thinkingBudget === 0 ? 0 : thinkingBudget + minTokens)
-  return floor < asked ? floor : undefined
-}
-
-/** A cap that leaves no room for any prompt is lowered before anything is measured; in a small window further than the policy's floor. */
-export function openLimit(
-  deps: EngineDeps,
-  target: Target,
-  conversation: Conversation,
-): { readonly limit: Limit; readonly conversation: Conversation } {
-  try {
-    return { limit: limitWith(deps, target, conversation), conversation }
-  } catch (error) {
-    if (deps.policy.lowerOutput === undefined || !isPlimsollError(error, 'limit-not-positive')) throw error
-    const { settings } = conversation
-    const share = Math.floor(Number(error.fields['window']) * MOST_OF_WINDOW)
-    for (const cap of [outputFloor(deps.policy, settings) ?? share, share]) {
-      if (cap <= (settings.thinkingBudget ?? 0)) continue
-      try {
-        const limit = limitWith(deps, target, conversation, cap)
-        return { limit, conversation: changeEnvelope(conversation, { maxOutputTokens: cap }) }
-      } catch {
-        // Another cap may leave room.
-      }
-    }
-    throw error
-  }
-}
-
 /**
- * When only the request's own output cap makes it too large, the cap gives way before history does: by what is missing, never below
- * the policy's floor. Undefined when that is not enough.
+ * The output cap with which a request leaves: what its prompt leaves of the window, where that is less than was asked for and the provider refuses
+ * both together. Undefined where the client's own stays.
  */
-export function lowerOutput(context: PrepareContext, view: View): PrepareContext | undefined {
-  const { deps, limit, target, conversation } = context
-  const asked = conversation.changes?.maxOutputTokens ?? conversation.settings.maxOutputTokens
-  const floor = outputFloor(deps.policy, conversation.settings)
-  const missing = Math.ceil(view.load.count.high) - limit.tokens
-  if (floor === undefined || asked === undefined || missing <= 0 || view.load.bytes > limit.bytes) return undefined
-  const lowered = asked - missing
-  if (lowered < floor) return undefined
-  const roomier = limitWith(deps, target, conversation, lowered)
-  if (view.load.count.high > roomier.tokens) return undefined
-  return { ...context, limit: roomier, conversation: changeEnvelope(conversation, { maxOutputTokens: lowered }) }
+export function loweredCap(
+  { deps, codec, limit, target, conversation }: PrepareContext,
+  { load }: View,
+): number | undefined {
+  const { maxOutputTokens: asked, thinkingBudget = 0 } = conversation.settings
+  if (asked === undefined || deps.policy.lowerOutput === undefined) return undefined
+  if (!refusesTogether(deps, codec.format, target)) return undefined
+  // The vendor refuses a cap that the thinking alone would use up.
+  const least = Math.max(1, limit.outputReserve, thinkingBudget === 0 ? 0 : thinkingBudget + 1)
+  const left = Math.max(least, Math.floor(limit.window - load.count.high))
+  return left < asked ? left : undefined
+}
+
+/** Whether a prompt and an output cap that are larger than the window together are refused; some stop the answer at the end of the window instead. */
+const refusesTogether = (
+  { codecs, catalogue }: Pick<EngineDeps, 'codecs' | 'catalogue'>,
+  format: string,
+  target: Target,
+): boolean =>
+  target.learned?.holdsOutput === true ||
+  (codecs.get(format)?.traits.windowHoldsAnswer === true && catalogue.resolve(target.model).info.stopsAtWindow !== true)
+
+/** Tokens held back for the answer: what this conversation's answers have needed, which is seldom what a client asks for at most. */
+function heldForAnswer(
+  deps: Pick<EngineDeps, 'codecs' | 'catalogue' | 'policy'>,
+  { format, settings }: Pick<Conversation, 'format' | 'settings'>,
+  target: Target,
+  window: number,
+  needed: number,
+): number | undefined {
+  const { maxOutputTokens: asked, thinkingBudget = 0 } = settings
+  const { lowerOutput } = deps.policy
+  if (lowerOutput === undefined || asked === undefined) return asked
+  const { minTokens, minShare } = lowerOutput
+  const thought = thinkingBudget > 0 && refusesTogether(deps, format, target) ? thinkingBudget + 1 : 0
+  return Math.min(asked, Math.max(Math.min(minTokens, Math.floor(window * minShare)), needed, thought))
 }

@@ -9,6 +9,7 @@ import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
 import { decidingCount, highWater, lowWater } from '../epoch/thresholds.ts'
 import { designOf } from '../presets/design.ts'
+import { suspectsIn } from './counting.ts'
 import { leavingView } from './outgoing.ts'
 import { startSummary } from '../epoch/background-summary.ts'
 import { placeOf } from '../epoch/declare-epoch.ts'
@@ -21,6 +22,9 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
   const { deps, isReadAlong, isObserved } = context
   try {
     const leaving: Permission = { ...permission, view: leavingView(context, permission.view) }
+    const { settings, changes } = leaving.view.conversation
+    if (changes?.maxOutputTokens !== undefined)
+      context.emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes.maxOutputTokens })
     const isHalted = permission.verdict.kind === 'halt'
     // The client's own items may wait for the answer: it sends them again.
     const unwritten = isReadAlong === true && !isHalted ? journal.later() : undefined
@@ -201,6 +205,9 @@ function turnOf(
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     isChained: chained,
     isClosing,
+    askedOutput:
+      conversation.changes?.maxOutputTokens === undefined ? undefined : conversation.settings.maxOutputTokens,
+    ...suspectsIn(context, view, epoch?.id ?? standing.epoch?.id),
     startedAt: deps.clock.now(),
     key: branch.key,
     reservation,

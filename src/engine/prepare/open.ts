@@ -6,9 +6,9 @@ import type { Target } from '../../core/target.ts'
 import { codecFor, type EngineDeps } from '../deps.ts'
 import { designOf } from '../presets/design.ts'
 import { mayBeCached, openOffer, readersFor } from '../readers/offered-tools.ts'
-import type { Branch } from '../session/branch.ts'
+import { neededOutput, type Branch } from '../session/branch.ts'
 import type { Opened, PrepareRequest, ReadRequest } from './context.ts'
-import { countAhead, isOver, openLimit, SLICE_CHARACTERS } from './counting.ts'
+import { countAhead, isOver, limitFor, settleRefusal, SLICE_CHARACTERS } from './counting.ts'
 import { finalStepOf, isUsedUp } from './permit.ts'
 import { findStanding } from './standing.ts'
 import { viewOf } from './view.ts'
@@ -74,7 +74,8 @@ async function openAt(
 ): Promise<Opened> {
   const { text, links } = request
   const target = { ...given, model: modelName(given.model) }
-  const { limit, conversation } = openLimit(deps, target, request.conversation)
+  const { conversation } = request
+  const limit = limitFor(deps, target, conversation, neededOutput(branch))
   const { calibration, decisions, sealedTokens, isExact } = branch.log
   const { trail } = branch.requests
   const shared = trail?.decisions === decisions ? sharedLinks(trail.links, links) : 0
@@ -108,7 +109,9 @@ async function openAt(
     send: request.sendTo?.(chosen),
     emit: (body: EventBody) => deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent }),
   }
-  return { context, found: await findStanding(context) }
+  const found = await findStanding(context)
+  if (branch.sizes.isWaiting(links)) settleRefusal(context, viewOf(context, found), found.epoch?.id)
+  return { context, found }
 }
 
 /** @throws PlimsollError `bad-input` for what JSON cannot say. */

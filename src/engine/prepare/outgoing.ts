@@ -5,6 +5,7 @@ import type { PrepareContext, View } from './context.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
 import type { Issuer } from '../session/branch-log.ts'
+import { loweredCap } from './counting.ts'
 import { lowWater } from '../epoch/thresholds.ts'
 import { isChained } from '../../core/count.ts'
 
@@ -38,7 +39,9 @@ function write(context: PrepareContext, view: View, drops: Plan): View {
   const isManaged = deps.policy.native !== undefined || isChained(context.conversation.settings)
   const native = isManaged ? nativeManagement(context, view) : undefined
   const dropped = applyEdits(view.conversation, drops)
-  const conversation = native === undefined ? dropped : changeEnvelope(dropped, { native })
+  const maxOutputTokens = loweredCap(context, view)
+  const isChanged = native !== undefined || maxOutputTokens !== undefined
+  const conversation = isChanged ? changeEnvelope(dropped, { native, maxOutputTokens }) : dropped
   const encoded = conversation === view.conversation ? view.text : codec.encode(conversation).text
   const text = deps.cacheMarks === true ? withCacheMarks(context, conversation, encoded) : encoded
   const headers = { ...view.headers }

@@ -74,7 +74,7 @@ async function writtenOut(request: ReadRequest, { context, view }: Measured): Pr
 
 /** Above a threshold: an epoch, from a summary that is ready or from a new plan; where there is none, the new items alone give way. */
 async function reduce(measured: Measured): Promise<Reduced> {
-  const { context, standing, view: before, edits, moved, found, isOutputLowered } = measured
+  const { context, standing, view: before, edits, moved, found } = measured
   const { deps, branch, conversation, limit } = context
   const decided = { standing: moved === undefined ? found : { ...found, epoch: undefined }, edits }
   const journal = journalOf(context, decided)
@@ -82,7 +82,7 @@ async function reduce(measured: Measured): Promise<Reduced> {
   // What is folded here would not be folded by the provider, and a call's only output has to arrive: at most it is shown shorter.
   if (!isChained(conversation.settings)) {
     made = await takeSummary(context, standing, before, journal.write)
-    if (made.declared === undefined && !isOutputLowered) {
+    if (made.declared === undefined) {
       const final = finalStepOf(context)
       const leaving = final === undefined ? before : withClosingLine(context, standing, before, final)
       if (needsEpoch(context, standing, leaving)) made = await makeEpoch(context, standing, leaving, journal.write)

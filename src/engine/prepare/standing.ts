@@ -8,6 +8,7 @@ import { alignChain, firstSendKey, type Link } from '../../core/chain.ts'
 import type { Edit, Plan } from '../../core/edits.ts'
 import type { Item } from '../../core/item.ts'
 import { nextRound } from '../../util/yield-now.ts'
+import type { Limit } from '../../core/target.ts'
 import type { FoundEpoch } from '../../ports/session-store.ts'
 
 /** Where the client rewrote what our epoch covers, moves the epoch or lets it go, never silently. */
@@ -22,6 +23,7 @@ export function resolveStanding(opened: Opened): Resolved {
   const end = links.at(-1)?.chain ?? ''
   if (known === undefined || found.epoch !== undefined || wasSent(branch, end) || branch.log.handedOut.has(end))
     return unmoved
+  if (isTooDeep(context.limit, known)) return unmoved
   const { anchors, matched } = reanchor(known, links)
   if (anchors === undefined) {
     emit({ type: 'epoch-orphaned', epoch: known.id, matched })
@@ -70,7 +72,7 @@ export async function findStanding(context: PrepareContext): Promise<Standing> {
   const mayStand = epochs.filter(
     ({ epoch: one, undoneIn }) => !undoneIn.includes(session) && sparesOpenStep(one, context),
   )
-  const epoch = mayStand.length === 0 ? undefined : epochFor(branch, links, mayStand)
+  const epoch = mayStand.length === 0 ? undefined : epochFor(branch, links, madeFor(context.limit, mayStand))
   const firstSend = new Map<number, FirstSendEdit>()
   for (const [index, edit] of trail?.firstSend ?? []) if (index < known.items) firstSend.set(index, edit)
   const keys = fresh
@@ -128,6 +130,20 @@ const keysOf = (items: readonly Item[], link: Link): readonly string[] =>
   items[link.index]!.callId === undefined ? [keyOf(items, link), placedKeyOf(items, link)] : [keyOf(items, link)]
 
 const isEditable = (item: Item): boolean => item.kind === 'result' || item.kind === 'user' || item.kind === 'media'
+
+/** An output cap that changes from request to request makes no other limit. */
+const OTHER_LIMIT = 1.2
+
+/** Whether an epoch was made where there was much less room: what it took out fits here. */
+export const isTooDeep = (limit: Limit, epoch: Epoch): boolean =>
+  (epoch.limit ?? limit.tokens) * OTHER_LIMIT < limit.tokens
+
+/** Two models that share a history each have their own; one that was made for more room still saves a request the way there. */
+function madeFor(limit: Limit, found: readonly FoundEpoch[]): readonly FoundEpoch[] {
+  const fitting = found.filter(({ epoch }) => !isTooDeep(limit, epoch))
+  const own = fitting.filter(({ epoch }) => (epoch.limit ?? limit.tokens) <= limit.tokens * OTHER_LIMIT)
+  return own.length > 0 ? own : fitting
+}
 
 /**
  * The epoch that stands for a history. One that was declared for this very history wins; a history that was sent before gets what

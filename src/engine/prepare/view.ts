@@ -5,10 +5,10 @@ import { releasedThinking } from '../epoch/bound-thinking.ts'
 import { decidingCount, highWater, isHigh } from '../epoch/thresholds.ts'
 import { declared, toolsFor } from '../readers/offered-tools.ts'
 import type { Measured, PrepareContext, Standing, TakenIn, View } from './context.ts'
-import { countAhead, isOver, loadsOf, lowerOutput } from './counting.ts'
+import { countAhead, loadsOf } from './counting.ts'
 import { standingPlan } from './standing.ts'
 
-/** Measures the view. The output cap gives way before history does, where the policy permits and it is enough. */
+/** Measures the view. */
 export async function measure(taken: TakenIn): Promise<Measured> {
   const { standing } = taken
   const { branch, deps, limit, emit } = taken.context
@@ -25,12 +25,7 @@ export async function measure(taken: TakenIn): Promise<Measured> {
     const load = view.load.count[decidingCount(deps.policy)]
     emit({ type: 'compaction-needed', load, threshold })
   }
-  const mayLower = branch.log.wish === undefined && isOver(view.load, limit)
-  const roomier = mayLower ? lowerOutput(context, view) : undefined
-  if (roomier === undefined) return { ...taken, context, view, isOutputLowered: false }
-  const { settings, changes } = roomier.conversation
-  emit({ type: 'output-lowered', asked: settings.maxOutputTokens!, to: changes!.maxOutputTokens! })
-  return { ...taken, context: roomier, view: viewOf(roomier, standing), isOutputLowered: true }
+  return { ...taken, context, view }
 }
 
 /** Applies what stands and measures the result. */

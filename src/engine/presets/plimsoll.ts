@@ -13,7 +13,7 @@ export const plimsoll: Policy = {
   caution: CAUTION,
   priceGate: true,
   summaries: { via: 'out-of-band', calls: 2 },
-  lowerOutput: { minTokens: 4_096, minShare: 0.25 },
+  lowerOutput: { minTokens: 8_192, minShare: 0.2 },
   // Parallel results together take three quarters of the limit at most: beside instructions and task, more would not fit anyway, and
   // what an epoch would have to squeeze need not be sent whole first.
   intake: { maxShare: 0.25, previewShare: 0.06, budget: { turnShare: 0.75 } },

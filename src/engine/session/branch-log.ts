@@ -9,7 +9,7 @@ import {
   type Calibration,
   type CalibrationState,
 } from '../../meter/index.ts'
-import { BoundedMap } from '../../util/bounded-map.ts'
+import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 import type { EngineDeps } from '../deps.ts'
 import { cutEvidence, type CountedPrompt, teach, type Measured } from '../learning/calibrations.ts'
 
@@ -30,6 +30,8 @@ export interface HandedOut extends Issuer {
 }
 
 const MOST_VIEWS = 1_000
+const MOST_ISSUERS = 16
+const MOST_OUTPUTS = 64
 /** Encrypted items of a longer session have been compacted away. */
 const MOST_SEALS = 10_000
 /** Characters of first-send edits that are kept in memory in case the store is unreachable. */
@@ -92,6 +94,10 @@ class Log {
   measured: Measured | undefined
   /** The last call with usage. */
   lastUsage: UsageSeen | undefined
+  /** The same of each model and endpoint: two that share a history each go on from their own. */
+  readonly measuredOn = new BoundedMap<string, Measured>(MOST_ISSUERS)
+  /** Output tokens of the newest answers. */
+  outputs: readonly number[] = []
   /** True once a request was so close to the limit that only an exact count could decide it. All later requests are counted exactly. */
   isExact = false
   /** Requests of this agent that were sent and not refused, by their last chain hash. */
@@ -205,7 +211,7 @@ class Log {
 
   #takeUsage(record: UsageSeen): void {
     if (record.purpose !== 'turn') return
-    if (this.calibration !== undefined) teach(this.calibration, this.measured, record)
+    if (this.calibration !== undefined) teach(this.calibration, this.measuredOn.get(issuerKey(record)), record)
     this.turns = Math.max(this.turns, Number(record.turn.split('-')[1] ?? 0))
     const { at, model, endpoint, usage, measured, epoch, estimated, limit } = record
     this.lastCall = { model, limit: limit ?? this.lastCall?.limit }
@@ -214,15 +220,20 @@ class Log {
       this.#handOut(measured.chain, { model, endpoint, epoch, limitTokens: limit?.tokens, isClosing, isAnswered: true })
       if (measured.exact === true) this.isExact = true
     }
+    if (isKnownUsage(usage) && usage.output > 0) this.outputs = [...this.outputs.slice(1 - MOST_OUTPUTS), usage.output]
     if (isKnownUsage(usage)) this.counted = cutEvidence(this.counted, { usage, estimated, epoch }).seen
     // An older measurement has less in common with the next request than our own count.
-    if (record.cut === true || record.compacted === true) this.measured = undefined
+    if (record.cut === true || record.compacted === true) {
+      this.measured = undefined
+      this.measuredOn.delete(issuerKey(record))
+    }
     // Some servers report zeros for what they did not count; a measurement of zero would mean an empty window.
     if (!isKnownUsage(usage) || measured === undefined) return
     this.lastUsage = record
     this.cacheIsWarm = usage.cacheRead > 0
     const { input: prompt, output, reasoning } = usage
     this.measured = { ...measured, at, model, endpoint, epoch, prompt, output, reasoning, rawTokens: estimated }
+    this.measuredOn.set(issuerKey(record), this.measured)
   }
 }
 
@@ -236,6 +247,8 @@ export type BranchLog = {
 }
 
 export const branchLog = (owner: LogOwner, deps: Pick<EngineDeps, 'hash' | 'redact'>): BranchLog => new Log(owner, deps)
+
+export const issuerKey = ({ model, endpoint = '' }: Issuer): string => jointKey(model, endpoint)
 
 const calibrationFrom = ({ state }: CalibrationSeed): Calibration =>
   createCalibration({ state: state as CalibrationState })

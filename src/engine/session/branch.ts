@@ -11,6 +11,7 @@ import type { Readers } from '../readers/reader-tools.ts'
 import type { Count } from '../../core/count.ts'
 import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { Proposal } from '../epoch/cascade/draft.ts'
+import { ItemSizes, type Suspect } from '../learning/item-sizes.ts'
 import type { RunningWork } from './background-work.ts'
 import type { Handle } from '../../core/handles.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
@@ -39,6 +40,10 @@ export interface Branch extends BranchOwner {
   readonly caches: Readonly<Caches>
   /** A summary that is written while requests go on. */
   readonly background: Readonly<BackgroundSummary>
+  /** Tokens that the client had asked for, where a cap of ours cut the last answer; else 0. Assigned with each answer. */
+  cutAnswer: number
+  /** What providers' counts told about the size of items. */
+  readonly sizes: ItemSizes
 }
 
 interface BranchOwner {
@@ -64,6 +69,8 @@ export function newBranch(owner: BranchOwner, deps: Pick<EngineDeps, 'hash' | 'r
     outbox: new Outbox(),
     caches: new Caches(),
     background: new BackgroundSummary(),
+    cutAnswer: 0,
+    sizes: new ItemSizes(),
   }
 }
 
@@ -74,6 +81,19 @@ export const wasSent = ({ log, requests }: Pick<Branch, 'log' | 'requests'>, cha
 export const modelOf = ({ log, requests }: Branch): string | undefined => requests.last?.model ?? log.lastCall?.model
 
 export const limitOf = ({ log, requests }: Branch): Limit | undefined => requests.last?.limit ?? log.lastCall?.limit
+
+/** Room above the answers that came. */
+const OUTPUT_ROOM = 1.5
+/** A limit that moves with every answer would move what is compacted when. */
+const OUTPUT_STEP = 1_024
+const MOST_ANSWERS = 0.95
+
+/** Tokens that answers of this branch needed, all but the very longest, with room above; more where one was cut by a cap of ours. */
+export function neededOutput({ log, cutAnswer }: Pick<Branch, 'log' | 'cutAnswer'>): number {
+  const sorted = log.outputs.toSorted((a, b) => a - b)
+  const usual = (sorted[Math.ceil(sorted.length * MOST_ANSWERS) - 1] ?? 0) * OUTPUT_ROOM
+  return Math.max(Math.ceil(usual / OUTPUT_STEP) * OUTPUT_STEP, cutAnswer)
+}
 
 /** The accounts that a call of this branch is charged to. */
 export const spenderOf = ({ tenant, session, agent, key }: Branch): Required<Spender> => ({
@@ -202,6 +222,12 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly line: string
   /** The request asks for a final answer, because the context is used up. */
   readonly isClosing: boolean
+  /** Items whose size its usage may tell. */
+  readonly suspects: readonly Suspect[]
+  /** Tokens that items hold beyond their counts. */
+  readonly missed: number
+  /** The client's output cap, where ours is lower. */
+  readonly askedOutput?: number
   readonly startedAt: number
   /** Log entries about this request that are written together with its answer. */
   readonly unwritten?: Unwritten

@@ -14,7 +14,7 @@ import { callRecord, settleCall, tellCall, tellRefused } from '../spending/calls
 import { codecFor, type EngineDeps } from '../deps.ts'
 import { appendTo } from './log.ts'
 import type { PrepareContext } from '../prepare/context.ts'
-import type { HandedOut } from './branch-log.ts'
+import { type HandedOut, issuerKey } from './branch-log.ts'
 
 export interface RecordRequest {
   /** The turn's id, as `prepare` returned it. */
@@ -29,6 +29,8 @@ export interface RecordRequest {
   readonly refused?: boolean
   /** The HTTP status of a refusal, if any: for telemetry and logs. */
   readonly status?: number
+  /** Prompt tokens that the provider counted in a request that it refused as too long, or must have counted. */
+  readonly counted?: number
   /**
    * `soon`: returns without waiting for the disk. The entry survives a kill of the process, but a power cut in the next moment may lose it; the next
    * decision, which is always flushed before its request leaves, flushes it too. `batched`: the same, and waits a few milliseconds where several
@@ -55,6 +57,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     const { id, startedAt } = turn
     const durationMs = Math.max(0, deps.clock.now() - startedAt)
     tellRefused(deps, branch, { by: 'provider', model, turn: id, durationMs, status: request.status })
+    if (request.counted !== undefined) branch.sizes.refused(measured.chain, request.counted - turn.count.tokens)
     await takeBack(deps, branch, turn, durable)
     return {}
   }
@@ -65,6 +68,13 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
       ? undefined
       : codecFor(deps, request.format ?? turn.format).readResponse(request.response))
   const usage = checkedUsage(request.usage ?? answer?.usage)
+  const isCut = answer?.stop === 'length' && turn.askedOutput !== undefined
+  branch.cutAnswer = isCut ? turn.askedOutput! : 0
+  if (isCut) warnOfCut(deps, branch, turn)
+  if (isKnownUsage(usage)) {
+    branch.sizes.answered(turn.suspects, usage.input - turn.count.tokens)
+    branch.sizes.inLast = turn.missed
+  }
   const isSealed = answer?.items.some(({ seal }) => seal !== undefined) === true
   const hidden = usage && isSealed ? sealedTokensIn(deps, model, answer.items, usage) : undefined
   // A vendor refuses what is too long, and whoever set the window knows it: neither is doubted.
@@ -105,7 +115,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   if (turn.reservation !== undefined) await settleCall(deps, turn.reservation, entry)
   tellCall(deps, branch, entry)
   if (deps.calibrations !== undefined) {
-    teach(await deps.calibrations.of(branch.tenant), branch.log.measured, entry)
+    teach(await deps.calibrations.of(branch.tenant), branch.log.measuredOn.get(issuerKey(entry)), entry)
     deps.calibrations.note(branch.tenant)
   }
   // One write for the request and its answer, so that both are durable or neither is.
@@ -169,6 +179,14 @@ function truncationOf(
   const { window } = cutEvidence(log.counted, { usage, estimated, epoch })
   const isSuspect = looksTruncated({ count }, usage)
   return { isSuspect, window }
+}
+
+function warnOfCut(deps: EngineDeps, branch: Branch, { id, model, askedOutput }: OpenTurn): void {
+  const { tenant, session, agent } = branch
+  const message =
+    `An answer of ${model} ended at the output cap that was lowered to fit beside its prompt; ${askedOutput!.toLocaleString('en')} tokens were ` +
+    'asked for. The next request leaves room for them.'
+  deps.emit({ type: 'warning', topic: 'output-cut', message, at: deps.clock.now(), tenant, session, agent, turn: id })
 }
 
 function warnOfTruncation(deps: EngineDeps, branch: Branch, turn: OpenTurn, { input }: Usage): void {

@@ -4,7 +4,7 @@ import type { Handle } from '../../core/handles.ts'
 import type { Limit, Target } from '../../core/target.ts'
 import { modelName } from '../../core/model-name.ts'
 import { RECORD_VERSION, type Audit } from '../../core/records.ts'
-import { limitOf, modelOf, type Branch } from '../session/branch.ts'
+import { limitOf, modelOf, type Branch, neededOutput } from '../session/branch.ts'
 import { asCounted, textTokensOf, limitFor } from '../prepare/counting.ts'
 import type { EngineDeps } from '../deps.ts'
 import { viewKey } from './derived.ts'
@@ -110,7 +110,7 @@ function weighing(
     format: '',
     settings: { stream: false, reasoning: false, maxOutputTokens },
   }
-  const limit = (isSame ? own : undefined) ?? limitFor(deps, target, asked)
+  const limit = (isSame ? own : undefined) ?? limitFor(deps, target, asked, neededOutput(branch))
   const { calibration } = branch.log
   const { last } = branch.requests
   const gauge = { ...target, estimated: !branch.log.isExact, calibration }

@@ -1,11 +1,11 @@
 import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/item.ts'
-import { listOf, type Fields, numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
+import { type Fields, numberOf, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { spliceMembers } from '../json/splice.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { badInput, cacheMarksIn, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
+import { badInput, cacheMarksIn, objectsIn, placedItem, resultCore, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
@@ -63,24 +63,49 @@ export function readBlock(block: Block, role: Role, raw: () => string, rawInput:
       sealed: true,
     }
   }
-  if (type === 'image' || type === 'document')
-    return { kind: 'media', text: documentText(block), media: [readMedia(block)] }
+  if (type === 'image') return { kind: 'media', text: '', media: [readMedia(block)] }
+  if (type === 'document' || type === 'search_result') return readDocument(block, role)
   if (type === 'compaction') return { kind: 'opaque', text: raw(), sealed: true, standsForPrefix: true }
   return { kind: 'opaque', text: raw(), sealed: true }
 }
 
 function readResult(block: Block): ItemCore {
   const content = block['content']
-  const parts = listOf(content).map((part) => recordOf(part) ?? {})
-  const media = parts.filter((part) => part['type'] === 'image' || part['type'] === 'document').map(readMedia)
-  const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
+  const parts = recordsIn(content).flatMap(wordsAndFiles)
   return {
     kind: 'result',
-    text: stringOf(content) ?? texts.join('\n'),
+    ...(typeof content === 'string' ? { text: content } : resultCore(parts)),
     callId: stringOf(block['tool_use_id']),
     isError: block['is_error'] === true ? true : undefined,
-    media: media.length > 0 ? media : undefined,
   }
+}
+
+/** What a block that stands in others shows: texts, and files that are not. */
+function wordsAndFiles(part: Block): (string | Media)[] {
+  const { type, text } = part
+  if (type === 'image') return [readMedia(part)]
+  if (type === 'document' || type === 'search_result') return shownBy(part)
+  return typeof text === 'string' ? [text] : []
+}
+
+/**
+ * A document carries a file, plain text or blocks; a search result blocks. What is text is read as such, with what the client says about it, and a title
+ * is too short to matter.
+ */
+function shownBy(block: Block): (string | Media)[] {
+  const source = recordOf(block['source'])
+  const about = stringOf(block['context'])
+  const content = block['type'] === 'document' ? source?.['content'] : block['content']
+  const text = source?.['type'] === 'text' ? stringOf(source['data']) : stringOf(content)
+  if (text === undefined && !Array.isArray(content)) return [...(about === undefined ? [] : [about]), readMedia(block)]
+  const shown = text === undefined ? recordsIn(content).flatMap(wordsAndFiles) : [text]
+  return about === undefined ? shown : [about, ...shown]
+}
+
+function readDocument(block: Block, role: Role): ItemCore {
+  const { text, media } = resultCore(shownBy(block))
+  if (media !== undefined) return { kind: 'media', text, media }
+  return { kind: role === 'assistant' ? 'assistant' : 'user', text, isFile: true }
 }
 
 function readMedia(block: Block): Media {
@@ -92,13 +117,6 @@ function readMedia(block: Block): Media {
     reference: stringOf(source['url']) ?? stringOf(source['file_id']),
     name: stringOf(block['title']),
   }
-}
-
-/** A document may contain plain text instead of a file; the model reads that text. */
-function documentText(block: Block): string {
-  const source = recordOf(block['source'])
-  if (source?.['type'] === 'text') return stringOf(source['data']) ?? ''
-  return ''
 }
 
 function readHead({ root }: Reader, { system }: Fields): Item[] {

@@ -4,7 +4,7 @@ import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { compactJson, type JsonMember, type JsonNode, member } from '../json/json-index.ts'
 import { decoder, elementAt, type Position, type Reader } from '../kit/body.ts'
-import { badInput, mediaTypeOf, objectsIn, placedItem } from '../kit/reading.ts'
+import { badInput, fileCore, mediaTypeOf, objectsIn, placedItem, resultCore } from '../kit/reading.ts'
 import { isRecursiveSchema } from '../kit/tools.ts'
 
 export const FORMAT = 'gemini'
@@ -82,7 +82,9 @@ function pathOf({ shape, message, index }: ItemPosition, fields: Fields): (strin
 }
 
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
-  Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media'>>
+  Partial<
+    Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media' | 'isFile'>
+  >
 
 /** Returns the JSON text of a value in the part, as on the wire; without keys, of the part itself. */
 export type Raw = (...keys: string[]) => string
@@ -108,7 +110,10 @@ export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
   const server = readServerPart(part, raw)
   if (server !== undefined) return server
   const media = readMedia(part)
-  if (media !== undefined) return { kind: 'media', role, text: '', media: [media], sealed: signed ? true : undefined }
+  if (media !== undefined) {
+    const kind = role === 'assistant' ? 'assistant' : 'user'
+    return { role, ...fileCore(media, kind), sealed: signed ? true : undefined }
+  }
   return { kind: 'opaque', role, text: raw(), sealed: true }
 }
 
@@ -129,15 +134,14 @@ const named = (fields: Fields): { callId: string | undefined; toolName: string |
 function readResponsePart(response: Fields, raw: () => string): ItemCore {
   const body = recordOf(response['response'])
   const key = textKeyOf(body)
-  const media = listOf(response['parts']).map((part) => readMedia(recordOf(part) ?? {}))
-  const found = media.filter((part) => part !== undefined)
+  const files = listOf(response['parts']).flatMap((part) => readMedia(recordOf(part) ?? {}) ?? [])
+  const said = key !== undefined ? String(body![key]) : body === undefined ? '' : compactJson(raw())
   return {
     kind: 'result',
     role: 'tool',
-    text: key !== undefined ? String(body![key]) : body === undefined ? '' : compactJson(raw()),
+    ...resultCore(said === '' ? files : [said, ...files]),
     ...named(response),
     isError: key === 'error' ? true : undefined,
-    media: found.length > 0 ? found : undefined,
   }
 }
 

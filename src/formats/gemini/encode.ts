@@ -7,6 +7,7 @@ import {
   elementSplices,
   encoder,
   type Envelope,
+  isReplaced,
   type Members,
   type Source,
   spliceList,
@@ -153,8 +154,7 @@ function edit({ root }: Source, item: Item): Splice[] {
     return spliceMembers(field(node, 'functionCall')!, new Map([['args', objectJson(item.text)]]))
   }
   if (item.kind === 'result') return responseSplices(field(node, 'functionResponse')!, item.text)
-  if (item.kind === 'media' || item.kind === 'opaque')
-    return [{ start: node.start, end: node.end, text: `{"text":${json}}` }]
+  if (isReplaced(item)) return [{ start: node.start, end: node.end, text: `{"text":${json}}` }]
   const changes = new Map<string, string | undefined>([['text', json]])
   // The signature was for the previous text, so it is removed.
   const signature = fieldEntry(node, 'thoughtSignature')

@@ -314,9 +314,9 @@ export interface ElementEdits<P extends Position> {
   edit(source: Source, item: Item, mark: CacheMark | undefined): readonly Splice[]
 }
 
-/** A picture or unknown element has no text to replace, so a text element replaces it and takes its mark. */
-export const isReplaced = ({ kind, edited }: Item): boolean =>
-  edited === true && (kind === 'media' || kind === 'opaque')
+/** A picture, file or unknown element has no text to replace, so a text element replaces it and takes its mark. */
+export const isReplaced = ({ kind, edited, isFile }: Item): boolean =>
+  edited === true && (kind === 'media' || kind === 'opaque' || isFile === true)
 
 /** Drops elements of a message, edits others, and sets marks. */
 export function elementSplices<P extends Position>(

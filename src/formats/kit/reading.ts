@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { PlimsollError } from '../../core/errors.ts'
 import { LONG_LIFE, SHORT_LIFE } from '../../core/cache.ts'
 import type { RequestSettings } from '../../core/conversation.ts'
@@ -103,4 +104,37 @@ export function cacheMarksIn(body: Fields): Pick<RequestSettings, 'cacheLife' | 
   if (marks.length === 0) return {}
   const cacheLife = marks.some(({ ttl }) => ttl !== '1h') ? SHORT_LIFE : LONG_LIFE
   return { cacheLife, marks: marks.map(({ path }) => path) }
+}
+
+/** Types that are text though their names do not begin so. */
+const TEXT_TYPE =
+  /^text\/|^application\/(?:json|jsonl|x-ndjson|xml|yaml|x-yaml|toml|sql|javascript|x-javascript|typescript|x-sh)\b|\+(?:json|xml|yaml)\b/
+
+/** The words of an inline file that is text; undefined for any other, and where its bytes are not what its type says. */
+function wordsIn({ type, mime, data }: Media): string | undefined {
+  if (data === undefined || (type !== 'document' && type !== 'file')) return undefined
+  if (mime !== undefined && !TEXT_TYPE.test(mime)) return undefined
+  const bytes = Buffer.from(data, 'base64')
+  const isWhole = bytes.length === Math.floor((data.replace(/=+$/, '').length * 3) / 4)
+  // A file of no type is text where its bytes are.
+  const isOther = mime === undefined && (bytes.includes(0) || bytes.toString('latin1', 0, 4) === '%PDF')
+  return isWhole && !isOther && isUtf8(bytes) ? bytes.toString('utf8') : undefined
+}
+
+/** A file beside what a message says: text counts and is shortened as text, anything else by its own rules. */
+export function fileCore(media: Media, kind: Item['kind']): Pick<Item, 'kind' | 'text' | 'media' | 'isFile'> {
+  const words = wordsIn(media)
+  return words === undefined ? { kind: 'media', text: '', media: [media] } : { kind, text: words, isFile: true }
+}
+
+/** What a result says: the words of its texts and text files in order, and what is no text. */
+export function resultCore(parts: readonly (string | Media)[]): Pick<Item, 'text' | 'media'> {
+  const texts: string[] = []
+  const media: Media[] = []
+  for (const part of parts) {
+    const words = typeof part === 'string' ? part : wordsIn(part)
+    if (words !== undefined) texts.push(words)
+    else media.push(part as Media)
+  }
+  return { text: texts.join('\n'), media: media.length > 0 ? media : undefined }
 }

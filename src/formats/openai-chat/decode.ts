@@ -3,7 +3,17 @@ import type { RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, Role, ToolDeclaration } from '../../core/item.ts'
 import { type Fields, listOf, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import { type BodyReading, type Decoder, decoder, type Position, type Reader } from '../kit/body.ts'
-import { badInput, cacheMarksIn, mediaTypeOf, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
+import {
+  badInput,
+  cacheMarksIn,
+  fileCore,
+  mediaTypeOf,
+  objectsIn,
+  placedItem,
+  readUrl,
+  resultCore,
+  toolsUnder,
+} from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
@@ -66,7 +76,8 @@ export const body = chatDecoder({
   readSettings,
 })
 
-export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
+export type ItemCore = Pick<Item, 'kind' | 'text'> &
+  Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media' | 'isFile'>>
 
 /** Reads one content part; `raw` returns its JSON text. */
 function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
@@ -75,7 +86,7 @@ function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
   if (text !== undefined && (type === 'text' || type === 'refusal')) return { kind: kindOf(role), text }
   if (type === 'thinking') return { kind: 'reasoning', text: thinkingText(part['thinking']), sealed: true }
   const media = readMedia(part)
-  if (media !== undefined) return { kind: 'media', text: '', media: [media] }
+  if (media !== undefined) return fileCore(media, kindOf(role))
   return { kind: 'opaque', text: raw(), sealed: true }
 }
 
@@ -166,9 +177,7 @@ function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
   const plain = stringOf(content)
   if (plain !== undefined) return { text: plain }
   const parts = listOf(content).map((part) => recordOf(part) ?? {})
-  const media = parts.map(readMedia).filter((part) => part !== undefined)
-  const texts = parts.map((part) => stringOf(part['text'])).filter((text) => text !== undefined)
-  return { text: texts.join('\n'), media: media.length > 0 ? media : undefined }
+  return resultCore(parts.flatMap((part) => stringOf(part['text']) ?? readMedia(part) ?? []))
 }
 
 function readMessage(wire: ChatReading, { root, toolNames }: Reader, message: Fields, index: number): Item[] {

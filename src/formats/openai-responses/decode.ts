@@ -4,7 +4,7 @@ import { listOf, type Fields, numberOf, recordOf, stringOf } from '../../core/va
 import { compactJson, member } from '../json/json-index.ts'
 import { decoder, type Position, type Reader } from '../kit/body.ts'
 import { sealedBy } from '../kit/editing.ts'
-import { arrayOf, badInput, objectsIn, placedItem, readUrl, toolsUnder } from '../kit/reading.ts'
+import { arrayOf, badInput, fileCore, objectsIn, placedItem, readUrl, resultCore, toolsUnder } from '../kit/reading.ts'
 import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 import { cacheLifeIn, kindOf, readAudio, readFile } from '../openai-chat/decode.ts'
 
@@ -105,7 +105,7 @@ export function readItem(fields: Fields, raw: Raw): RoledCore {
   }
   const core = { kind: 'opaque', role: ROLES[type] ?? 'assistant', text: raw(), sealed: true } as const
   if (type === 'compaction')
-    return { ...core, standsForPrefix: true, ...sealedBy(stringOf(fields['encrypted_content'])) }
+    return { ...core, standsForPrefix: true, sparesUsers: true, ...sealedBy(stringOf(fields['encrypted_content'])) }
   if (!SERVER_RUNS.has(type)) return core
   return { ...core, serverSide: true, toolName: stringOf(fields['name']) ?? type.replace(/_call$/, '') }
 }
@@ -152,14 +152,13 @@ function isServerSide(fields: Fields, type: string): boolean {
 /** A result's text: a string, parts, the output streams of a shell, or any other JSON. */
 function readOutput(output: unknown, raw: () => string): Pick<Item, 'text'> & { media: readonly Media[] | undefined } {
   const parts = (arrayOf(output) ?? [output]).map((part) => recordOf(part) ?? {})
-  const media = parts.map(readMedia).filter((part) => part !== undefined)
-  const texts = parts.flatMap((part) => {
+  const shown = parts.flatMap((part) => {
     const streams = ['text', 'stdout', 'stderr'].map((key) => stringOf(part[key]) ?? '')
-    return streams.filter((text) => text !== '')
+    return [...streams.filter((text) => text !== ''), ...[readMedia(part)].filter((media) => media !== undefined)]
   })
   const isEmpty = output === undefined || output === null || (Array.isArray(output) && output.length === 0)
-  const text = stringOf(output) ?? (isEmpty || texts.length + media.length > 0 ? texts.join('\n') : compactJson(raw()))
-  return { text, media: media.length > 0 ? media : undefined }
+  const { text, media } = resultCore(shown)
+  return { text: stringOf(output) ?? (isEmpty || shown.length > 0 ? text : compactJson(raw())), media }
 }
 
 function reasoningText(fields: Fields): string {
@@ -172,7 +171,7 @@ export function readPart(part: Fields, role: Role, raw: () => string): RoledCore
   const text = stringOf(part['text']) ?? stringOf(part['refusal'])
   if (text !== undefined) return { kind: kindOf(role), role, text }
   const media = readMedia(part)
-  if (media !== undefined) return { kind: 'media', role, text: '', media: [media] }
+  if (media !== undefined) return { role, ...fileCore(media, kindOf(role)) }
   return { kind: 'opaque', role, text: raw(), sealed: true }
 }
 

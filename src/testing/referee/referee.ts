@@ -1,4 +1,5 @@
 // `createReferee` is one long closure, because its steps share the provider's memory, log and ids.
+import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
@@ -282,6 +283,9 @@ const succeed = (draft: Draft, body: unknown, cut = false): RefereeResponse => {
   return { status: 200, headers: JSON_TYPE, body: sendBytes(JSON.stringify(body), cut) }
 }
 
+/** Says of which models an answer ends where the window ends. */
+const catalogue = bundledCatalogue()
+
 export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
@@ -386,7 +390,8 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     draft.inputTokens = options.countPrompt?.(body) ?? totalOf(counted)
     if (route.kind === 'count') return succeed(draft, dialect.count(draft.inputTokens))
     draft.maxOutputTokens = facts.maxOutput ?? 0
-    const reserve = dialect.fits === 'input-plus-output' ? draft.maxOutputTokens : 0
+    const stops = catalogue.resolve(facts.model).info.stopsAtWindow === true
+    const reserve = dialect.fits === 'input-plus-output' && !stops ? draft.maxOutputTokens : 0
     const room = Math.min(window, facts.window ?? window)
     if (draft.inputTokens + reserve <= room) return answer(judged, facts, counted)
     const { overflow = dialect.overflows ?? 'reject' } = options

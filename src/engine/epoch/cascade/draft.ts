@@ -17,12 +17,16 @@ export interface Draft {
   readonly turns: Turns
   /** Item indexes that are never folded away: task, newest user message, open step, pending calls, pins, instructions. */
   readonly keep: ReadonlySet<number>
+  /** Messages that are larger than what they may take, by index: the share of each that is shown. */
+  readonly dumps: ReadonlyMap<number, number>
   /** The part of `keep` that stays even where everything else is quoted. */
   readonly pinned: ReadonlySet<number>
   /** Where the open tool step begins. */
   readonly openFrom: number
   /** Upper bound of an item's tokens. */
   readonly tokensOf: (item: Item) => number
+  /** What of that a provider said it holds beyond its count. */
+  readonly missedOf: (item: Item) => number
   readonly countText: (text: string) => number
   /** Tokens outside the history: instructions, tools, overhead. */
   readonly fixedTokens: number
@@ -111,14 +115,24 @@ export interface StoredText {
 }
 
 /** Tokens that stay in view whatever is cut, before the open step: instructions and tools, the task, the newest message, pins. */
-export function keptTokens(draft: Pick<Draft, 'items' | 'keep' | 'openFrom' | 'tokensOf' | 'fixedTokens'>): number {
+export function keptTokens(
+  draft: Pick<Draft, 'items' | 'keep' | 'openFrom' | 'tokensOf' | 'fixedTokens' | 'dumps'>,
+): number {
   let sum = draft.fixedTokens
-  for (const index of draft.keep) if (index < draft.openFrom) sum += draft.tokensOf(draft.items[index]!)
+  for (const index of draft.keep)
+    if (index < draft.openFrom) sum += draft.tokensOf(draft.items[index]!) * (draft.dumps.get(index) ?? 1)
   return sum
 }
 
 /** What people wrote stays whole up to this share of what instructions and tools leave of the limit: the rest is room to work in. */
 export const WORDS_SHARE = 0.8
+
+/** A message that would take more than all of that is shown in this share: what is said behind it needs room too. */
+const DUMP_SHARE = 0.5
+
+/** Tokens in which a message is shown where instructions and tools leave so much room. */
+export const shownOf = (tokens: number, room: number): number =>
+  room > 0 && tokens > WORDS_SHARE * room ? DUMP_SHARE * room : tokens
 
 /**
  * The part of the limit that work goes on in: what everything that stays leaves of it. What is to be left free is a share of this: taken from all

@@ -90,18 +90,24 @@ function squeezeTo(
 
 /**
  * The model no longer reads what stands before the provider's newest compaction: it leaves without a word in its place, and a summary
- * of ours has to stand behind it. For the steps that follow these items are gone: they weigh nothing and cannot be folded.
+ * of ours has to stand behind it. For the steps that follow these items are gone: they weigh nothing and cannot be folded. Where the compaction does
+ * not stand for what users wrote, that stays as it is.
  */
 function behindCompaction(draft: Draft): { readonly draft: Draft; readonly proposal: Proposal } {
   const at = draft.items.findLastIndex(({ standsForPrefix }) => standsForPrefix === true)
   const start = at < 0 ? 0 : (draft.turns.steps.find(({ to }) => to > at)?.from ?? 0)
-  const gone = at < 0 ? [] : foldableIn(draft, 0, start)
-  if (gone.length === 0) return { draft, proposal: NOTHING }
+  const before = at < 0 ? [] : foldableIn(draft, 0, start)
+  if (before.length === 0) return { draft, proposal: NOTHING }
+  const isRead = (index: number): boolean =>
+    draft.items[at]!.sparesUsers === true &&
+    draft.items[index]!.role === 'user' &&
+    draft.items[index]!.kind !== 'result'
+  const gone = before.filter((index) => !isRead(index))
   const weightless = new Set(gone.map((index) => draft.items[index]!))
   return {
     draft: {
       ...draft,
-      keep: new Set([...draft.keep, ...gone]),
+      keep: new Set([...draft.keep, ...before]),
       pinned: new Set([...draft.pinned, ...gone]),
       tokensOf: (item) => (weightless.has(item) ? 0 : draft.tokensOf(item)),
     },

@@ -3,10 +3,11 @@ import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import { isJsonText } from '../../../core/values.ts'
 import { fit } from '../../intake/show.ts'
-import { cutHead } from '../../intake/text.ts'
+import { cutHead, cutTail } from '../../intake/text.ts'
 import { textResultsIn } from '../record/text-results.ts'
 import {
   levelWithin,
+  shownOf,
   storedText,
   WORDS_SHARE,
   type Draft,
@@ -79,8 +80,11 @@ export async function squeeze(
   const level = (share: number): number => Math.max(floor, Math.floor(share * draft.limitTokens))
   const instructions = draft.items.filter(({ kind }, index) => kind === 'instruction' && !gone(index))
   const head = instructions.reduce((sum, item) => sum + draft.tokensOf(item), draft.fixedTokens)
-  const ownShare = WORDS_SHARE * Math.max(0, draft.limitTokens - head)
-  const caps = capsFor(groups, excess, [
+  const room = Math.max(0, draft.limitTokens - head)
+  const ownShare = WORDS_SHARE * room
+  const mostOfOne = Math.max(floor, Math.floor(shownOf(groups.words[0]?.tokens ?? 0, room)))
+  const caps = capsFor(groups, Math.max(excess, freed(sizesOf(groups.words), mostOfOne)), [
+    ['words', mostOfOne],
     ['texts', level(COARSE_SHARE)],
     ['calls', level(COARSE_SHARE)],
     ['texts', level(FINE_SHARE)],
@@ -89,25 +93,37 @@ export async function squeeze(
     ['calls', floor],
     ['words', floor],
   ])
-  const shorten = async (some: readonly Candidate[], cap: number): Promise<void> => {
+  const shorten = async (some: readonly Candidate[], cap: number, isSaid: boolean): Promise<void> => {
     for (const { item, index, tokens } of some) {
       if (tokens <= cap) break
       const handle = draft.handleOf(item.text)
-      const text = await shown(draft, item, Math.max(floor, Math.floor(cap * 0.9)), handle)
+      // What was counted too low as a whole is counted too low in its parts.
+      const times = item.media === undefined ? tokens / Math.max(1, tokens - Math.max(0, draft.missedOf(item))) : 1
+      const text = await shown(draft, item, Math.max(floor, Math.floor((cap * 0.9) / times)), handle, isSaid)
       if (text === undefined || draft.countText(text) >= tokens) continue
       edits.push({ op: 'replace', at: places[index]!, text, handle, reason: `${tokens} tokens shown as a preview` })
       stored.set(handle, storedText(item))
     }
   }
-  for (const group of ['texts', 'calls', 'words'] as const) await shorten(groups[group], caps[group])
+  for (const group of ['texts', 'calls', 'words'] as const) await shorten(groups[group], caps[group], group === 'words')
   return { edits: edits.sort((a, b) => placeOfEdit(a) - placeOfEdit(b)), stored }
 }
 
-async function shown(draft: Draft, item: Item, budgetTokens: number, handle: Handle): Promise<string | undefined> {
+async function shown(
+  draft: Draft,
+  item: Item,
+  budgetTokens: number,
+  handle: Handle,
+  isSaid: boolean,
+): Promise<string | undefined> {
   const options = { budgetTokens, countTokens: draft.countText, handle }
   if (item.kind === 'call') return shortenCall(item.text, options)
-  const { toolName: tool } = item
-  return draft.presentLong(item.text, { ...options, tool, readers: draft.readers })
+  const { toolName: tool, isFile } = item
+  const ends = isSaid && isFile !== true ? endsOf(item.text, budgetTokens) : (['', ''] as const)
+  const room = budgetTokens - draft.countText(ends.join('\n'))
+  const view = await draft.presentLong(item.text, { ...options, budgetTokens: room, tool, readers: draft.readers })
+  const [head, tail] = ends.map((end) => (view.includes(end) ? '' : end))
+  return [head, view, tail].filter((part) => part !== '').join('\n[…]\n')
 }
 
 /** How high each group may stand: they give way in the order of the stages, each down to its level at most. */
@@ -126,6 +142,14 @@ function capsFor(
     missing -= freed(sizes, caps[group])
   }
   return caps
+}
+
+/** Characters of either end of a message that stand beside a view of what was pasted into it: there people say what is to be done with it. */
+const MOST_OF_END = 400
+
+function endsOf(text: string, budgetTokens: number): readonly [head: string, tail: string] {
+  const most = Math.min(MOST_OF_END, Math.floor(budgetTokens))
+  return text.length <= 2 * most ? ['', ''] : [cutHead(text, most).trim(), cutTail(text, most).trim()]
 }
 
 const freed = (sizes: readonly number[], cap: number): number =>

@@ -62,9 +62,13 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const level = levelWithin(sizes, budget)
   const cut = sizes.filter((size) => size > level).length
   const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut * note <= MOST_NOTES * budget
-  const shown = isCutEnough
-    ? entries.map((entry, i) => (sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)))
-    : tellingParts(draft, entries, budget)
+  const telling = isCutEnough ? [] : tellingParts(draft, entries, budget)
+  const missing = entries.reduce((sum, entry, i) => sum + (telling[i] === wholeOf(entry) ? 0 : sizes[i]!), 0)
+  const shown = entries.map((entry, i) => {
+    if (isCutEnough) return sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)
+    // A note about them would be longer than they are.
+    return missing <= note ? wholeOf(entry) : telling[i]!
+  })
   const lines = shown.flatMap((text, i) => {
     const { again } = entries[i]!
     return text === '' ? [] : [`${i + 1}. ${text}${again > 0 ? ` (sent ${again + 1} times)` : ''}`]
