@@ -47,8 +47,8 @@ const verify = (): Command =>
         [
           `${plural(report.sessions, 'session')}, ${plural(report.records, 'record')}: ${report.clean ? 'clean' : 'damaged'}`,
           ...report.problems.map(
-            ({ kind, session, version, message }) =>
-              `${kind}: ${session === undefined ? '' : `session ${session}${version === undefined ? '' : ` record ${version}`}: `}${message}`,
+            ({ kind, session, version, handle, message }) =>
+              `${kind}: ${handle === undefined ? '' : `${handle}: `}${session === undefined ? '' : `session ${session}${version === undefined ? '' : ` record ${version}`}: `}${message}`,
           ),
           ...report.dangling.map(
             ({ session, version, handle }) =>
