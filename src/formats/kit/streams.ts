@@ -2,6 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, parsedJson, recordOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
+import { isOverBounds } from '../json/bounds.ts'
 
 /** An object of JSON that is being put together. */
 export type MutableFields = Record<string, unknown>
@@ -17,7 +18,8 @@ export function addTexts(fields: MutableFields, pieces: Fields | undefined): voi
 }
 
 /** The payload of one event, or undefined for keep-alives and noise. */
-export const parseEvent = (data: string): Fields | undefined => recordOf(parsedJson(data))
+export const parseEvent = (data: string): Fields | undefined =>
+  isOverBounds(data) ? undefined : recordOf(parsedJson(data))
 
 /** What a reducer has seen. Plain fields: getters of its own would keep it, with the whole answer, until the next full collection. */
 interface Seen {

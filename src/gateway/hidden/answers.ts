@@ -1,5 +1,6 @@
 import type { Codec, ModelResponse, StreamEvent } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
+import { isOverBounds } from '../../formats/json/bounds.ts'
 import type { Frame } from '../../formats/framing.ts'
 import type { Wire } from '../../formats/registry.ts'
 import { errorEvent } from '../answer.ts'
@@ -141,6 +142,7 @@ export async function hiddenWhole(deps: AnswerDeps, first: UpstreamAnswer): Prom
 }
 
 function parse(bytes: Uint8Array): Fields | undefined {
+  if (isOverBounds(bytes)) return undefined
   const body = attempt((): unknown => JSON.parse(Buffer.from(bytes).toString('utf8')))
   return isRecord(body) ? body : undefined
 }
