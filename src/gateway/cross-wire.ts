@@ -4,6 +4,7 @@ import type { Conversation, Loss } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
 import { type Fields, isRecord, parsedJson } from '../core/values.ts'
+import { isOverBounds } from '../formats/json/bounds.ts'
 import { byName, type Wire } from '../formats/registry.ts'
 import type { Route } from '../formats/endpoints.ts'
 import type { AnswerHead } from '../formats/wire/answer.ts'
@@ -144,7 +145,7 @@ async function* crossWhole(
   const bytes = await body.whole(MAX_WHOLE_BYTES)
   if (bytes === undefined) throw new PlimsollError('too-large', 'The answer is too long to be converted.')
   const text = Buffer.from(bytes).toString('utf8')
-  const answer = parsedJson(text) ?? text
+  const answer = (isOverBounds(bytes) ? undefined : parsedJson(text)) ?? text
   const response = status < 400 ? to.codec.readResponse(answer) : undefined
   // A good status with an error inside is for the caller to find, in the client's words.
   const isError = response === undefined || (response.items.length === 0 && hasError(answer))

@@ -11,6 +11,7 @@ import type { LearnedLimits } from '../engine/learning/learned-limits.ts'
 import { weightOf, type RecentBodies } from '../engine/memo/memo.ts'
 import type { ToolOffer } from '../engine/readers/offered-tools.ts'
 import type { GatewaySession, SessionOptions } from '../engine/session/session.ts'
+import { checkBody } from '../formats/json/bounds.ts'
 import { wireOf, type Wire } from '../formats/registry.ts'
 import type { Route } from '../formats/endpoints.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -140,6 +141,7 @@ export async function open(
   const encoding = incoming.header('content-encoding')
   const { body } = incoming
   const bytes = isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body
+  await checkBody(bytes, nextRound)
   if (!isUtf8(bytes)) throw new PlimsollError('bad-input', 'The body is not valid UTF-8.')
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   const asked = incoming.header(POLICY_HEADER)

@@ -78,6 +78,8 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
   })
+  // Node leaves out what is beyond this number and goes on: a credential could be among it. All are taken, and too many of them refused.
+  server.maxHeadersCount = 0
   server.on('request', (incoming, response) => {
     const work = serve(deps, incoming, response).finally(() => working.delete(work))
     working.add(work)

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream'
 import type { Codec, ModelResponse } from '../core/codec.ts'
 import type { HeaderReader } from '../formats/endpoints.ts'
 import { parsedJson, recordOf } from '../core/values.ts'
+import { isOverBounds } from '../formats/json/bounds.ts'
 import { classifyProviderError, type ClassifiedError } from '../formats/overflow/classify.ts'
 import type { Wire } from '../formats/registry.ts'
 import { isEncoded, unpacker } from './http/encoding.ts'
@@ -175,7 +176,7 @@ export function observeResponse(
     end() {
       if (isLost) return undefined
       try {
-        if (!isStream) return readWhole(codec, Buffer.concat(pieces).toString('utf8'))
+        if (!isStream) return readWhole(codec, Buffer.concat(pieces))
         for (const event of parser.end()) reducer.push(event)
         return reducer.response()
       } catch {
@@ -186,8 +187,9 @@ export function observeResponse(
 }
 
 /** A stream may come as one JSON array of chunks; each is read as an event. */
-function readWhole(codec: Codec, text: string): ModelResponse {
-  const body: unknown = JSON.parse(text)
+function readWhole(codec: Codec, bytes: Buffer): ModelResponse | undefined {
+  if (isOverBounds(bytes)) return undefined
+  const body: unknown = JSON.parse(bytes.toString('utf8'))
   if (!Array.isArray(body)) return codec.readResponse(body)
   const reducer = codec.stream()
   for (const chunk of body) reducer.push({ data: JSON.stringify(chunk) })

@@ -3,6 +3,8 @@ export interface SandboxRequest {
   readonly code: string
   readonly inputs: Readonly<Record<string, Uint8Array>>
   readonly timeoutMs: number
+  /** Whose request it is: owners are served in turn. @default all are one */
+  readonly owner?: string
   readonly memoryBytes: number
   readonly maxOutputBytes: number
   /** Stops the code; `run` rejects with the signal's reason. */

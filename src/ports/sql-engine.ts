@@ -11,6 +11,8 @@ export interface SqlRequest {
   readonly sql: string
   readonly sources: readonly SqlSource[]
   readonly timeoutMs: number
+  /** Whose request it is: owners are served in turn. @default all are one */
+  readonly owner?: string
   readonly maxRows: number
   /** Stops the query; `query` rejects with the signal's reason. */
   readonly signal?: AbortSignal

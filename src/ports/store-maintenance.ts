@@ -9,12 +9,16 @@ export type StoreProblemKind =
   | 'index'
   /** The database itself reports damage. */
   | 'file'
+  /** The stored bytes of an artifact, or what is known about them, differ from what was stored. */
+  | 'artifact'
 
 export interface StoreProblem {
   readonly kind: StoreProblemKind
   readonly tenant?: string
   readonly session?: string
   readonly version?: number
+  /** The artifact that is damaged. */
+  readonly handle?: string
   readonly message: string
 }
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import fc from 'fast-check'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
+import type { EngineDeps } from '../../src/engine/deps.ts'
 import { redactingDeps } from '../../src/engine/redaction/borders.ts'
+import fc from 'fast-check'
 import { TOKEN_FORMATS } from '../../src/engine/redaction/formats.ts'
 import { createRedactor } from '../../src/engine/redaction/redactor.ts'
 import { createSession } from '../../src/engine/session/session.ts'
@@ -86,6 +89,8 @@ const TOKENS: Readonly<Record<string, string>> = {
   'onepassword-token': `ops_eyJ${word(200)}`,
   'alibaba-key': `LTAI${word(20)}`,
   'cloudflare-origin-key': `v1.0-${hex(24)}-${hex(146)}`,
+  'private-key': `LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkt${word(200)}`,
+  'password-hash': `$6$${word(16)}$${word(86)}`,
   'age-key': `AGE-SECRET-KEY-1${upper(58)}`,
   jwt: `eyJ${word(33)}.eyJ${word(80)}.${word(43)}`,
 }
@@ -172,6 +177,59 @@ describe('secrets known by value', () => {
   })
 })
 
+/** A secret without a form of its own, in places that say what it is. */
+const LABELLED: readonly ((secret: string) => string)[] = [
+  (s) => `<password>${s}</password>`,
+  (s) => `<ns:api-key id="1">${s}</ns:api-key>`,
+  (s) => `<db-secret><![CDATA[${s}]]></db-secret>`,
+  (s) => `define('DB_PASSWORD', '${s}');`,
+  (s) => `config.set("service.token", "${s}")`,
+  (s) => `CREATE USER x WITH PASSWORD '${s}'`,
+  (s) => `ALTER USER x IDENTIFIED BY "${s}"`,
+  (s) => `client-key-data: ${s}`,
+  (s) => JSON.stringify({ auths: { 'https://index.docker.io/v1/': { auth: s } } }),
+  (s) => `network={ ssid="home" psk="${s}" }`,
+  (s) => `[Interface]\nPrivateKey = ${s}`,
+  (s) => `PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\n${s}\nPrivate-MAC: 00`,
+  (s) => `redirect?to=%2Flogin%3Fpassword%3D${s}%26x`,
+  (s) => `<input name="p" type="password" value="${s}">`,
+  (s) => `Passwort: ${s}`,
+  (s) => `la contraseña es ${s}`,
+  (s) => `mot de passe : ${s}`,
+  (s) => `пароль: ${s}`,
+  (s) => `密码：${s}`,
+  (s) => `\x1b[1;32mpassword\x1b[0m: \x1b[31m${s}\x1b[0m`,
+]
+
+describe('secrets by what stands around them', () => {
+  it.each(LABELLED.map((put) => [put('…'), put]))('are found in %s', (_shown, put) => {
+    const secret = `${word(9)}7xA${word(12)}`
+    expect(redact(put(secret))).not.toContain(secret)
+    expect(redact(JSON.stringify({ output: put(secret) }))).not.toContain(secret)
+  })
+
+  it('are found behind colours, and in base64 of a text', () => {
+    const token = TOKENS['github-token']!
+    expect(redact(`\x1b[31m${token}\x1b[0m`)).toBe('\x1b[31m[redacted:github-token]\x1b[0m')
+    expect(redact(`data: ${btoa(`export GH_TOKEN=${token}`)}`)).toBe('data: [redacted:base64]')
+  })
+
+  it.each(['latin1', 'utf16le'] as const)(
+    'are found in bytes in %s, which come back in the same encoding',
+    async (encoding) => {
+      const token = TOKENS['github-token']!
+      const stored = memoryArtifacts({ secret: Buffer.alloc(32, 7) })
+      const { artifacts } = redactingDeps(
+        { artifacts: stored, sessions: memoryStore() } as unknown as EngineDeps,
+        redact,
+      )
+      const { handle } = await artifacts.put('t', Buffer.from(`caf\u00e9 ${token} end`, encoding))
+      const bytes = await stored.read('t', handle)
+      expect(Buffer.from(bytes!).toString(encoding)).toBe('caf\u00e9 [redacted:github-token] end')
+    },
+  )
+})
+
 describe('ordinary text', () => {
   it.each([
     'const token: string = getToken(request)',
@@ -181,6 +239,9 @@ describe('ordinary text', () => {
     'sk-learn and key-value and pat.ch files, commit 9fceb02d0ae598e95dc970b74767f19372d61af8',
     'import { secret } from "./secret.ts"',
     'art_0123456789abcdefghjkmnpqrs',
+    '<password>string</password> <input type="password" name="p">',
+    "fields = ['password', 'username'], { auth: 'required-by-the-server' }",
+    "Passwort: vergessen? PASSWORD '' NULL",
   ])('stays as it is: %s', (text) => expect(redact(text)).toBe(text))
 
   it(`is the same after twice as after once (seed ${SEED})`, () => {

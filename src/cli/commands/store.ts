@@ -42,8 +42,8 @@ const verify = (): Command =>
         [
           `${plural(report.sessions, 'session')}, ${entries(report.records)}: ${report.clean ? 'clean' : 'damaged'}`,
           ...report.problems.map(
-            ({ kind, session, version, message }) =>
-              `${kind}: ${session === undefined ? '' : `session ${session}${version === undefined ? '' : ` entry ${version}`}: `}${message}`,
+            ({ kind, session, version, handle, message }) =>
+              `${kind}: ${handle === undefined ? '' : `${handle}: `}${session === undefined ? '' : `session ${session}${version === undefined ? '' : ` entry ${version}`}: `}${message}`,
           ),
           ...report.dangling.map(
             ({ session, version, handle }) =>

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { PlimsollError } from '../../core/errors.ts'
+import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { type Handle, handleOf } from '../../core/handles.ts'
 import type { ByteSeal } from '../crypto/byte-seal.ts'
 import type { ArtifactMeta, ArtifactQuery, ArtifactStat, ByteRange, RetentionRule } from '../../ports/artifact-store.ts'
@@ -60,6 +60,24 @@ export const statOf = (handle: Handle, bytes: Uint8Array, meta: ArtifactMeta, cr
 /** Names from outside become fixed, keyed hashes before they are part of a row or an object's key. */
 export const hiddenName = (key: Uint8Array, kind: string, name: string): string =>
   createHmac('sha256', key).update(`${kind} `).update(Buffer.from(name, 'utf16le')).digest('hex').slice(0, 40)
+
+/** What is known about an artifact, from where it lies. @throws PlimsollError `corrupt` where that is damaged */
+export function readStat(json: () => string): ArtifactStat {
+  try {
+    return JSON.parse(json()) as ArtifactStat
+  } catch (cause) {
+    throw new PlimsollError('corrupt', 'What is known about an artifact is damaged: its description cannot be read.', {
+      cause,
+    })
+  }
+}
+
+/** One damaged description takes no other artifact out of a list. */
+export const unlessDamaged = <T>(found: Promise<T>): Promise<T | undefined> =>
+  found.catch((error: unknown) => {
+    if (!isPlimsollError(error, 'corrupt')) throw error
+    return undefined
+  })
 
 /** Damage is a typed error: bytes that are not the ones that were put must never pass for them. */
 export function openBytes(

@@ -16,6 +16,7 @@ import {
 import type { Span } from '../crypto/byte-seal.ts'
 import { sealMismatch } from '../crypto/seal.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
+import { readStat, unlessDamaged } from './artifact.ts'
 
 /** Changes when the folders below do; an old tree then stays readable beside the new one. */
 const LAYOUT = 'v1'
@@ -173,13 +174,13 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
 
   async function load(path: string): Promise<StoredArtifact> {
     const [stored, bytes] = await Promise.all([fs.readFile(join(path, META)), fs.stat(join(path, BYTES))])
-    const { v: _, link: __, ...stat } = JSON.parse(metaSeal.open(stored)) as StoredMeta
+    const { v: _, link: __, ...stat } = readStat(() => metaSeal.open(stored)) as StoredMeta
     return { name: basename(path), stat, usedAt: Math.round(bytes.mtimeMs) }
   }
 
   const find = async (name: string): Promise<StoredArtifact | undefined> => located(name, load)
 
-  /** Says that these bytes were put again; undefined when they are not here. */
+  /** Says that these bytes were put again; undefined when they are not here, as a whole. */
   async function touch(name: string, now: number): Promise<ArtifactStat | undefined> {
     try {
       await fs.utimes(join(objects, name, BYTES), now / 1000, now / 1000)
@@ -187,7 +188,10 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
       if (isMissing(error)) return undefined
       throw error
     }
-    return (await find(name))?.stat
+    const found = await unlessDamaged(find(name))
+    // What is known about them is damaged: they are written anew.
+    if (found === undefined) await doom(join(objects, name))
+    return found?.stat
   }
 
   /** False when another writer of the same bytes was first. */
@@ -263,11 +267,12 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
     async stat(name: string): Promise<ArtifactStat | undefined> {
       return (await find(name))?.stat
     },
+    has: async (name: string): Promise<boolean> => (await located(name, (path) => fs.lstat(path))) !== undefined,
     async stats(): Promise<StoredArtifact[]> {
       const names = await fs.readdir(objects)
       const found: (StoredArtifact | undefined)[] = []
       for (let i = 0; i < names.length; i += PARALLEL_READS) {
-        found.push(...(await Promise.all(names.slice(i, i + PARALLEL_READS).map(find))))
+        found.push(...(await Promise.all(names.slice(i, i + PARALLEL_READS).map((name) => unlessDamaged(find(name))))))
       }
       return found.filter((artifact) => artifact !== undefined)
     },

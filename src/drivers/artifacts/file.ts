@@ -68,6 +68,6 @@ async function pruneFolder(folder: TenantFolder, rule: RetentionRule, now: numbe
 
 async function existing(folder: TenantFolder, handles: readonly Handle[]): Promise<string[]> {
   const names = handles.map(objectName)
-  const present = await Promise.all(names.map(async (name) => (await folder.stat(name)) !== undefined))
+  const present = await Promise.all(names.map(folder.has))
   return names.filter((_, i) => present[i])
 }

@@ -3,7 +3,7 @@ import type { ByteSeal } from '../crypto/byte-seal.ts'
 import type { Seal } from '../crypto/seal.ts'
 import { connectPostgres, type Postgres, type PostgresOptions, type Queries, type Row } from '../postgres/connection.ts'
 import { migrated, type Migration, type SchemaPart } from '../postgres/migrate.ts'
-import { expiredArtifacts, hexOf, hiddenName, sha256Of } from './artifact.ts'
+import { expiredArtifacts, hexOf, hiddenName, readStat, sha256Of, unlessDamaged } from './artifact.ts'
 import { artifactStore, PLAIN, type ArtifactStoreOptions, type TenantArtifacts } from './store.ts'
 
 /*
@@ -61,7 +61,7 @@ function tenantArtifacts(postgres: Postgres, tenant: string, key: Uint8Array, se
 
   const statFrom = (row: Row): ArtifactStat => {
     const stored = String(row['stat'])
-    return JSON.parse(seal.open(tenant, seal.name === 'plain' ? stored : Buffer.from(stored, 'base64'))) as ArtifactStat
+    return readStat(() => seal.open(tenant, seal.name === 'plain' ? stored : Buffer.from(stored, 'base64')))
   }
 
   const toText = (stat: ArtifactStat): string => {
@@ -117,7 +117,8 @@ function tenantArtifacts(postgres: Postgres, tenant: string, key: Uint8Array, se
 
     async stats() {
       const rows = await postgres.query('SELECT stat FROM artifacts WHERE tenant = $1', [owner])
-      return rows.map(statFrom)
+      const stats = await Promise.all(rows.map((row) => unlessDamaged(Promise.resolve(row).then(statFrom))))
+      return stats.filter((stat) => stat !== undefined)
     },
 
     async marksOf(session) {

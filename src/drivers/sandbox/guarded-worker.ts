@@ -1,14 +1,14 @@
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
 import { withDeadline } from '../../util/deadline.ts'
-import { mutex } from '../../util/mutex.ts'
+import { fairQueue, type QueueBounds } from '../../util/fair-queue.ts'
 import { packageRoot } from '../../util/package-root.ts'
 
-/** The worker did not answer: it ran out of time, or the thread itself ended. */
+/** The worker did not answer: it ran out of time, the thread itself ended, or it was never asked since too many wait. */
 export interface Stopped {
-  readonly stopped: 'timeout' | 'crash'
+  readonly stopped: 'timeout' | 'crash' | 'busy'
   readonly reason: string
 }
 
@@ -22,11 +22,16 @@ export const isStopped = (answer: unknown): answer is Stopped =>
   typeof answer === 'object' && answer !== null && 'stopped' in answer
 
 export interface GuardedWorker<Q, A> {
-  /** Requests run one after the other. Resolves with `Stopped` when the worker had to be killed; the next request gets a new one. */
+  /**
+   * Requests of one owner run one after the other, owners in turn. Resolves with `Stopped` when the thread had to be killed; the next request
+   * gets a new one.
+   */
   ask(
     request: Q,
     timeoutMs: number,
     options?: {
+      /** Who asks. @default all are one */
+      readonly owner?: string | undefined
       /** The caller does not wait for the answer any more. */
       readonly signal?: AbortSignal | undefined
       /** Goes over to the thread with the request. */
@@ -44,16 +49,23 @@ export function guardedWorker<Q, A>(
   entry: URL,
   workerData: unknown,
   resourceLimits: ResourceLimits,
+  bounds: QueueBounds = { width: 1 },
 ): GuardedWorker<Q, A> {
-  const inTurn = mutex()
+  const inTurn = fairQueue(bounds)
   const closing = new AbortController()
-  let worker: Worker | undefined
+  // Every request that waits listens.
+  setMaxListeners(0, closing.signal)
+  const threads = new Set<Worker>()
+  /** The one that was used last comes first: others are started only where two owners ask at once. */
+  const idle: Worker[] = []
 
   function start(): Worker {
     const started = startWorker(entry, { workerData, resourceLimits, env: {}, stdin: false, argv: [], execArgv: [] })
     started.on('error', () => undefined)
+    threads.add(started)
     started.once('exit', () => {
-      if (worker === started) worker = undefined
+      threads.delete(started)
+      if (idle.includes(started)) idle.splice(idle.indexOf(started), 1)
     })
     return started
   }
@@ -69,10 +81,7 @@ export function guardedWorker<Q, A>(
       setTimeout(timeoutMs, late, { signal }),
     ]).catch((error: unknown) => crashed(error instanceof Error ? error.message : String(error)))
     over.abort()
-    if (isStopped(answer)) {
-      worker = undefined
-      void from.terminate()
-    }
+    if (isStopped(answer)) void from.terminate()
     return answer
   }
 
@@ -83,50 +92,66 @@ export function guardedWorker<Q, A>(
     stop: AbortSignal,
   ): Promise<A | Stopped> {
     stop.throwIfAborted()
-    if (worker === undefined) {
-      worker = start()
-      const ready = await messageOf<typeof READY>(worker, START_MS, stop)
+    let thread = idle.pop()
+    if (thread === undefined) {
+      thread = start()
+      const ready = await messageOf<typeof READY>(thread, START_MS, stop)
       if (isStopped(ready)) return ready
     }
-    worker.ref()
-    worker.postMessage(request, transfer)
-    const answer = await messageOf<A>(worker, timeoutMs, stop)
-    worker?.unref()
+    thread.ref()
+    thread.postMessage(request, transfer)
+    const answer = await messageOf<A>(thread, timeoutMs, stop)
+    thread.unref()
+    if (!isStopped(answer)) idle.push(thread)
     return answer
   }
 
   return {
-    async ask(request, timeoutMs, { signal, transfer = [] } = {}) {
+    async ask(request, timeoutMs, { owner = '', signal, transfer = [] } = {}) {
       const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
       return withDeadline(
-        inTurn(() => answerTo(request, timeoutMs, transfer, stop)),
+        inTurn<A | Stopped>(
+          owner,
+          () => answerTo(request, timeoutMs, transfer, stop),
+          (reason) => ({ stopped: 'busy', reason }),
+        ),
         stop,
       )
     },
     async close() {
       closing.abort(new PlimsollError('closed', 'The sandbox is closed.'))
-      await worker?.terminate()
+      await Promise.all([...threads].map((thread) => thread.terminate()))
     },
   }
 }
 
 const crashed = (reason: string): Stopped => ({ stopped: 'crash', reason })
 
-/** What a sandbox and an SQL engine have in common: a thread that is started with the first request. */
-export function lazyWorker<Q extends { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }, A>(
+/** Two threads, so that one tenant's endless query leaves the other thread to everybody else. */
+export const FAIR_BOUNDS: QueueBounds = { width: 2, most: 32, waitMs: 30_000 }
+
+interface Asked {
+  readonly timeoutMs: number
+  readonly owner?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What a sandbox and an SQL engine have in common: threads that are started with the first request. */
+export function lazyWorker<Q extends Asked, A>(
   what: 'code' | 'query',
   inputBytesPerMs: number,
-  start: () => GuardedWorker<Omit<Q, 'signal'>, A>,
+  start: () => GuardedWorker<Omit<Q, 'signal' | 'owner'>, A>,
 ) {
-  let worker: GuardedWorker<Omit<Q, 'signal'>, A> | undefined
+  let worker: GuardedWorker<Omit<Q, 'signal' | 'owner'>, A> | undefined
   return {
     /** The answer, or in words why there is none. */
-    async ask({ signal, ...request }: Q, inputs: readonly Uint8Array[]): Promise<A | string> {
+    async ask({ signal, owner, ...request }: Q, inputs: readonly Uint8Array[]): Promise<A | string> {
       worker ??= start()
       const inputBytes = inputs.reduce((sum, bytes) => sum + bytes.length, 0)
       const timeoutMs = request.timeoutMs + GRACE_MS + inputBytes / inputBytesPerMs
-      const answer = await worker.ask(request, timeoutMs, { signal })
+      const answer = await worker.ask(request, timeoutMs, { owner, signal })
       if (!isStopped(answer)) return answer
+      if (answer.stopped === 'busy') return `The ${what} did not run: ${answer.reason}. Try again later.`
       return answer.stopped === 'timeout'
         ? `The ${what} ran longer than ${request.timeoutMs} ms and was stopped.`
         : `The ${what} broke its engine and was stopped: ${answer.reason}`

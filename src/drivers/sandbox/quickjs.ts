@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Sandbox, SandboxRequest, SandboxResult } from '../../ports/sandbox.ts'
 import { optionalPackage } from '../optional-package.ts'
-import { guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
+import { FAIR_BOUNDS, guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
 import type { QuickjsWorkerData } from './quickjs-worker.ts'
 
 /** Inputs pass into the guest at 20 MB/s. */
@@ -19,7 +19,7 @@ export function quickjsSandbox(): Sandbox {
       moduleUrl: pathToFileURL(optionalPackage('quickjs-wasi', 'Running code over artifacts')).href,
       wasmPath: optionalPackage('quickjs-wasi/quickjs.wasm', 'Running code over artifacts'),
     }
-    return guardedWorker(workerBeside(import.meta.url, 'quickjs-worker'), workerData, LIMITS)
+    return guardedWorker(workerBeside(import.meta.url, 'quickjs-worker'), workerData, LIMITS, FAIR_BOUNDS)
   })
   return {
     name: 'quickjs',

@@ -1,6 +1,6 @@
 import type { SqlEngine, SqlRequest, SqlResult } from '../../ports/sql-engine.ts'
 import { optionalPackage } from '../optional-package.ts'
-import { guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
+import { FAIR_BOUNDS, guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
 import type { SqljsWorkerData } from './sqljs-worker.ts'
 
 /** Records load at 2 MB/s. */
@@ -20,7 +20,7 @@ export interface SqljsOptions {
 export function sqljsEngine({ memoryBytes = 256 * 2 ** 20 }: SqljsOptions = {}): SqlEngine {
   const worker = lazyWorker<SqlRequest, SqlResult>('query', INPUT_BYTES_PER_MS, () => {
     const workerData: SqljsWorkerData = { memoryBytes, modulePath: optionalPackage('sql.js', 'Querying artifacts') }
-    return guardedWorker(workerBeside(import.meta.url, 'sqljs-worker'), workerData, LIMITS)
+    return guardedWorker(workerBeside(import.meta.url, 'sqljs-worker'), workerData, LIMITS, FAIR_BOUNDS)
   })
   return {
     name: 'sql.js',

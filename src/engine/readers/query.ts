@@ -50,6 +50,7 @@ export async function artifactQuery(
     sources,
     timeoutMs,
     maxRows: MAX_ROWS,
+    owner: reader.tenant,
     signal: reader.signal,
   })
   const room = reader.room(handles.length)

@@ -45,6 +45,7 @@ export async function artifactRun(
     timeoutMs,
     memoryBytes,
     maxOutputBytes: room - NOTE_BYTES,
+    owner: reader.tenant,
     signal: reader.signal,
   })
   if (!result.ok) {

@@ -10,12 +10,43 @@ import type { Redactor } from './redactor.ts'
  * Redaction where text leaves a request: archive, artifacts, summarizer. The request itself is sent unchanged; its content is the client's decision.
  */
 
-/** Redacts text; binary content stays unchanged. */
+/** Redacts text in the encoding that it is in; content that is no text stays unchanged. */
 function redactBytes(redact: Redactor, bytes: Uint8Array): Uint8Array {
-  if (!isUtf8(bytes)) return bytes
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const encoding = encodingOf(buffer)
+  if (encoding === undefined) return bytes
+  if (encoding === 'utf-16be') {
+    const even = buffer.length - (buffer.length % 2)
+    const turned = Buffer.from(buffer.subarray(0, even)).swap16()
+    const clean = redactIn(redact, turned, 'utf16le')
+    return clean === turned ? bytes : Buffer.concat([Buffer.from(clean).swap16(), buffer.subarray(even)])
+  }
+  return redactIn(redact, buffer, encoding)
+}
+
+function redactIn(redact: Redactor, bytes: Buffer, encoding: BufferEncoding): Buffer {
+  const text = bytes.toString(encoding)
   const clean = redact(text)
-  return clean === text ? bytes : Buffer.from(clean)
+  return clean === text ? bytes : Buffer.from(clean, encoding)
+}
+
+const LOOKED_AT = 4096
+
+/** By its first bytes. Text of one byte a letter is read as Latin-1, which gives every byte back. */
+function encodingOf(bytes: Buffer): 'utf8' | 'utf16le' | 'utf-16be' | 'latin1' | undefined {
+  const head = bytes.subarray(0, LOOKED_AT)
+  const zeros = [0, 0]
+  let controls = 0
+  for (const [i, byte] of head.entries()) {
+    if (byte === 0) zeros[i % 2]!++
+    else if (byte < 32 && (byte < 7 || byte > 13) && byte !== 27) controls++
+  }
+  const [even = 0, odd = 0] = zeros
+  // Plain letters in UTF-16 have a zero beside each.
+  if ((head[0] === 0xff && head[1] === 0xfe) || (odd > head.length / 8 && even * 8 < odd)) return 'utf16le'
+  if ((head[0] === 0xfe && head[1] === 0xff) || (even > head.length / 8 && odd * 8 < even)) return 'utf-16be'
+  if (isUtf8(bytes)) return 'utf8'
+  return even + odd + controls > head.length / 50 ? undefined : 'latin1'
 }
 
 /** The redacted fields of log entries: names and ids are the client's text too. Hashes and keys stay. */

@@ -6,8 +6,11 @@ export interface TokenFormat {
   readonly pattern: RegExp
 }
 
+/** What colours a terminal's text; its last letter is no part of the word after it. */
+const ANSI = String.raw`\x1b\[[0-9;]{0,20}m`
+
 /** Not inside a longer word. The letter of an escape such as `\\n` is not part of a word. */
-const ALONE = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf0])|(?<=\\u[0-9a-fA-F]{4}))`
+const ALONE = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf0])|(?<=\\u[0-9a-fA-F]{4})|(?<=${ANSI}))`
 const alone = (source: string): RegExp => new RegExp(`${ALONE}(?:${source})(?![A-Za-z0-9])`, 'g')
 
 const format = (name: string, hints: string | readonly string[], source: string): TokenFormat => ({
@@ -92,6 +95,17 @@ export const TOKEN_FORMATS: readonly TokenFormat[] = [
   format('onepassword-token', 'ops_', `ops_eyJ${WD}{100,2000}`),
   format('alibaba-key', 'LTAI', `LTAI${W}{16,24}`),
   format('cloudflare-origin-key', 'v1.0-', `v1\\.0-${HEX}{24}-${HEX}{146}`),
+  // What `base64` makes of the first line of a private key: of its kinds, not of certificates.
+  format(
+    'private-key',
+    'LS0tLS1CRUdJTi',
+    `LS0tLS1CRUdJTi(?:BQUklWQVRFIEtFWS|B(?:SU0E|EU0E|QR1A)gUFJJVkFURSBLRVk|BFQyBQUklWQVRFIEtFWS|BPUEVOU1NIIFBSSVZBVEUgS0VZ|BFTkNSWVBURUQgUFJJVkFURSBLRVk)[A-Za-z0-9+/=]{0,20000}`,
+  ),
+  format(
+    'password-hash',
+    ['$apr1$', '$1$', '$2', '$5$', '$6$', '$7$', '$y$', '$gy$', '$argon2'],
+    `\\$(?:apr1|1|2[abxy]|[567]|g?y|argon2(?:id?|d))\\$[A-Za-z0-9./$=,+]{20,400}`,
+  ),
   format('age-key', 'AGE-SECRET-KEY-', `AGE-SECRET-KEY-1[0-9A-Z]{58}`),
   {
     name: 'jwt',
@@ -109,7 +123,15 @@ export interface LabelledSecret {
 
 /** Not redacted already. */
 const NEW = '(?!\\[redacted:)'
-const SEPARATOR = `\\\\?["']?\\s{0,3}(?::=|=>|:|=)\\s{0,3}\\\\?["']?`
+const SEPARATOR = `\\\\?["']?(?:${ANSI})?\\s{0,3}(?::=|=>|:|=)\\s{0,3}(?:${ANSI})?\\\\?["']?`
+/** Names of settings that are secrets, in any case of letters. */
+const SECRET_WORD =
+  'pass(?:word|wd|phrase)|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|client[-_]?secret|credentials?'
+/** The same where case must count for what follows, and the word for a password in other languages. */
+const CASED_WORD =
+  '[Pp]ass(?:word|wd|phrase)|PASSWORD|[Ss]ecret|SECRET|[Tt]oken|TOKEN|[Aa]pi[-_]?[Kk]ey|API[-_]?KEY|[Aa]ccess[-_]?[Kk]ey'
+const PASSWORD_ABROAD =
+  '[Pp]asswort|PASSWORT|[Kk]ennwort|KENNWORT|[Cc]ontrase(?:ñ|n)a|CONTRASEÑA|[Mm]ot de passe|[Mm]ot_?[Dd]e_?[Pp]asse|[Ss]enha|SENHA|[Ww]achtwoord|[Hh]as(?:ł|l)o|[Ll](?:ö|o)senord|[Ss]alasana|[Pp]assord|[Aa]dgangskode|[Hh]eslo|[Jj]elsz(?:ó|o)|[Pp]arola|[Şş]ifre|[Пп]ароль|ПАРОЛЬ|[Мм](?:ậ|a)t kh(?:ẩ|a)u|密码|密碼|口令|パスワード|비밀번호'
 
 /** Words that follow `password:` in code, schemas and forms and are not passwords. */
 const NO_PASSWORD =
@@ -216,6 +238,82 @@ export const LABELLED_SECRETS: readonly LabelledSecret[] = [
     name: 'pgpass',
     pattern: new RegExp(
       `((?<![\\w.*:-])[\\w.*-]{1,200}:(?:\\d{2,5}|\\*):[\\w*-]{1,100}:[\\w.@*-]{1,100}:)${NEW}([^\\s:"'\\\\]{4,200})(?![\\w:])`,
+      'g',
+    ),
+  },
+  {
+    name: 'element',
+    pattern: new RegExp(
+      `(<(?:[\\w.-]{1,40}:)?[\\w.-]{0,40}(?:${SECRET_WORD})(?:\\s[^<>]{0,200})?>\\s{0,20}(?:<!\\[CDATA\\[)?)${NEW}(?!(?:${NO_PASSWORD})\\s*<)([^<>\\s][^<>\\n]{2,500})(?=</|\\]\\]>)`,
+      'gi',
+    ),
+  },
+  {
+    name: 'argument',
+    pattern: new RegExp(
+      `(\\bdefine\\s{0,3}\\(\\s{0,3}\\\\?["'][\\w.-]{0,60}(?:${SECRET_WORD})\\\\?["']\\s{0,3},\\s{0,3}\\\\?["'])${NEW}([^\\s"'\\\\]{3,300})`,
+      'gi',
+    ),
+  },
+  {
+    name: 'argument',
+    pattern: new RegExp(
+      `(["'][\\w.-]{0,60}(?:${SECRET_WORD})\\\\?["']\\s{0,3},\\s{0,3}\\\\?["'])${NEW}(?=[^\\s"'\\\\]{0,60}\\d)(?=[^\\s"'\\\\]{0,60}[A-Za-z])([^\\s"'\\\\]{8,300})(?=\\\\?["'])`,
+      'gi',
+    ),
+  },
+  {
+    name: 'password',
+    pattern: new RegExp(
+      `(\\b(?:PASSWORD|IDENTIFIED\\s{1,3}(?:WITH\\s{1,3}[\\w'"]{1,40}\\s{1,3})?BY(?:\\s{1,3}PASSWORD)?)\\s{1,3}(?:=\\s{0,3})?\\\\?["'])${NEW}([^\\s"'\\\\]{3,300})(?=\\\\?["'])`,
+      'gi',
+    ),
+  },
+  {
+    name: 'key-data',
+    pattern: new RegExp(
+      `((?<![\\w-])(?:client-key-data|identitytoken|registrytoken|id-token|refresh-token|_auth(?:Token)?|_password|auth|PrivateKey|PresharedKey)${SEPARATOR})${NEW}(?=[A-Za-z+/_=.-]{0,200}\\d)([A-Za-z0-9+/_=.-]{16,20000})(?![\\w(])`,
+      'g',
+    ),
+  },
+  {
+    name: 'wifi-key',
+    pattern: new RegExp(
+      `((?<![A-Za-z0-9])(?:(?:wpa|sae)[-_]?)?(?:psk|passphrase|wep[-_]key\\d?|pre[-_]?shared[-_]?key)\\s{0,3}[=:]\\s{0,3}\\\\?["']?)${NEW}([^\\s"'\\\\<>]{8,300})`,
+      'gi',
+    ),
+  },
+  {
+    name: 'private-key',
+    pattern:
+      /(Private-Lines:[ \t]{0,3}\d{1,4}(?:\r?\n|\\r|\\n){1,2})((?:[A-Za-z0-9+/=]{1,100}(?:\r?\n|(?:\\r|\\n){1,2}|$)){1,300})/g,
+  },
+  {
+    name: 'url-parameter',
+    pattern: new RegExp(
+      `((?:${SECRET_WORD})%3d(?:%22|%27)?)${NEW}((?:[A-Za-z0-9._~+*/=-]|%(?!2[267])[0-9a-f]{2}){6,2000})`,
+      'gi',
+    ),
+  },
+  {
+    name: 'password-field',
+    pattern: new RegExp(
+      `(<input\\b(?=[^<>]{0,400}type\\s?=\\s?\\\\?["']?password)[^<>]{0,400}?\\bvalue\\s?=\\s?\\\\?["'])${NEW}([^"'\\\\<>]{1,300})`,
+      'gi',
+    ),
+  },
+  {
+    // A quoted value of mixed letters without a digit; names of classes have no two capitals in a row.
+    name: 'secret',
+    pattern: new RegExp(
+      `((?:${CASED_WORD})${SEPARATOR})${NEW}(?<=["'])(?=[A-Za-z+/_=-]{0,60}[A-Z]{2})(?=[A-Za-z+/_=-]{0,60}[a-z][A-Z])([A-Za-z+/_=-]{16,300})(?=\\\\?["'])`,
+      'g',
+    ),
+  },
+  {
+    name: 'password',
+    pattern: new RegExp(
+      `((?<![A-Za-zÀ-ɏЀ-ӿ])(?:${PASSWORD_ABROAD})\\\\?["']?\\s{0,3}(?:=>|:=|[:=：＝]|ist|est|es|é|は)\\s{0,3}\\\\?["']?)${NEW}(?=[^\\s"'\\\\]{0,60}(?:[\\d!#%*+@^]|[a-z][A-Z]))([^\\s"'\\\\,;&<>{}()[\\]]{4,300})`,
       'g',
     ),
   },

@@ -41,7 +41,8 @@ export function createRedactor(options: RedactionOptions = {}): Redactor {
       out = out.replace(pattern, (_, label: string) => `${label}${mark(name)}`)
     return out
   }
-  return (text) => redact(redactJsonStrings(text, redact))
+  const everywhere: Redactor = (text) => redact(redactJsonStrings(text, redact))
+  return (text) => redactBase64(everywhere(text), everywhere)
 }
 
 /** One pass for all values, the longest first, since one secret may be the start of another. */
@@ -81,6 +82,18 @@ function redactLiteral(literal: string, redact: Redactor, depth: number): string
   const clean = redact(redactJsonStrings(value, redact, depth + 1))
   return clean === value ? undefined : JSON.stringify(clean)
 }
+
+const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,100000}={0,2}(?![A-Za-z0-9+/=])/g
+const PRINTABLE = /^[\t\n\r\x20-\x7e]+$/
+
+/** Base64 of text that holds a secret goes as a whole. */
+const redactBase64 = (text: string, redact: Redactor): string =>
+  text.replace(BASE64, (encoded) => {
+    // Most of such runs are hashes and pictures, whose first bytes show it.
+    if (!PRINTABLE.test(atob(encoded.slice(0, 24)))) return encoded
+    const decoded = Buffer.from(encoded, 'base64').toString('latin1')
+    return !PRINTABLE.test(decoded) || redact(decoded) === decoded ? encoded : mark('base64')
+  })
 
 /** A secret by value, and the name to show instead. */
 interface KnownValue {

@@ -1,4 +1,6 @@
+import { isPlimsollError } from '../../core/errors.ts'
 import type { Handle } from '../../core/handles.ts'
+import type { Epoch } from '../../core/records.ts'
 import type { ArtifactStore, RetentionRule } from '../../ports/artifact-store.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import type { MaintainedStore, MigrationReport, StoreProblem, StoreStats } from '../../ports/store-maintenance.ts'
@@ -24,46 +26,75 @@ export interface DanglingHandle {
   readonly handle: string
 }
 
-/** Reads everything once: the driver's own check, all logs, the lookup of each epoch, and each handle against the artifacts, if they are given. */
+/**
+ * Reads everything once: the driver's own check, all logs, the lookup of each epoch, and, where the artifacts are given, the bytes of each of them.
+ * What is damaged is named, and everything else is read all the same.
+ */
 export async function verifyStore(
   store: MaintainedStore,
   options: { artifacts?: ArtifactStore } = {},
 ): Promise<VerifyReport> {
   const problems: StoreProblem[] = [...(await store.check())]
   const dangling: DanglingHandle[] = []
-  let sessions = 0
-  let records = 0
-  for (const tenant of await store.tenants()) {
-    const known = new Map<string, boolean>()
-    const isThere = async (artifacts: ArtifactStore, handle: string): Promise<boolean> => {
-      const there = known.get(handle) ?? (await artifacts.stat(tenant, handle)) !== undefined
-      known.set(handle, there)
-      return there
-    }
-    for await (const session of sessionsOf(store, tenant)) {
-      sessions++
-      for await (const { version, record } of store.read(tenant, session)) {
-        records++
-        if (
-          record.type === 'epoch' &&
-          !(await store.findEpochs(tenant, [record.cover])).some(({ epoch }) => epoch.id === record.id)
-        ) {
-          problems.push({
-            kind: 'index',
-            tenant,
-            session,
-            version,
-            message: `Compaction ${record.id} is missing from the index by history.`,
-          })
-        }
-        if (options.artifacts === undefined) continue
-        for (const handle of handlesOfRecord(record)) {
-          if (!(await isThere(options.artifacts, handle))) dangling.push({ tenant, session, version, handle })
+  const counts = { sessions: 0, records: 0 }
+  const named = new Set(problems.map(({ session }) => session))
+  const damaged = (error: unknown, where: Pick<StoreProblem, 'tenant' | 'session'>): void => {
+    if (!isDamage(error)) throw error
+    if (!named.has(where.session)) problems.push({ kind: 'file', ...where, message: (error as Error).message })
+  }
+  try {
+    for (const tenant of await store.tenants()) {
+      const names: { session: string; version: number; handle: Handle }[] = []
+      for await (const session of sessionsOf(store, tenant)) {
+        counts.sessions++
+        try {
+          for await (const { version, record } of store.read(tenant, session)) {
+            counts.records++
+            if (record.type === 'epoch' && !(await isIndexed(store, tenant, record))) {
+              const message = `Compaction ${record.id} is missing from the index by history.`
+              problems.push({ kind: 'index', tenant, session, version, message })
+            }
+            names.push(...handlesOfRecord(record).map((handle) => ({ session, version, handle })))
+          }
+        } catch (error) {
+          damaged(error, { tenant, session })
         }
       }
+      if (options.artifacts === undefined) continue
+      const there = await readArtifacts(options.artifacts, tenant, new Set(names.map(({ handle }) => handle)), problems)
+      for (const name of names) if (!there.has(name.handle)) dangling.push({ tenant, ...name })
+    }
+  } catch (error) {
+    damaged(error, {})
+  }
+  return { clean: problems.length === 0 && dangling.length === 0, ...counts, problems, dangling }
+}
+
+const isDamage = (error: unknown): boolean =>
+  isPlimsollError(error, 'store-unavailable') && error.fields['reason'] === 'corrupt'
+
+const isIndexed = async (store: SessionStore, tenant: string, { cover, id }: Epoch): Promise<boolean> =>
+  (await store.findEpochs(tenant, [cover])).some(({ epoch }) => epoch.id === id)
+
+/** Those of a tenant's artifacts, and of the handles in its logs, that are there. Their bytes are read and compared with what they were. */
+async function readArtifacts(
+  artifacts: ArtifactStore,
+  tenant: string,
+  handles: ReadonlySet<Handle>,
+  problems: StoreProblem[],
+): Promise<ReadonlySet<Handle>> {
+  const stats = await artifacts.list(tenant, { limit: Number.MAX_SAFE_INTEGER })
+  const there = new Set<Handle>()
+  for (const handle of new Set([...handles, ...stats.map((stat) => stat.handle)])) {
+    try {
+      if ((await artifacts.read(tenant, handle)) !== undefined) there.add(handle)
+    } catch (error) {
+      if (!isPlimsollError(error, 'corrupt')) throw error
+      there.add(handle)
+      problems.push({ kind: 'artifact', tenant, handle, message: error.message })
     }
   }
-  return { clean: problems.length === 0 && dangling.length === 0, sessions, records, problems, dangling }
+  return there
 }
 
 async function handlesOf(store: SessionStore, tenant: string, session: string): Promise<readonly Handle[]> {

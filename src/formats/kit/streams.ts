@@ -2,6 +2,7 @@ import type { ModelResponse, StopReason, StreamEvent, StreamReducer } from '../.
 import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, parsedJson, recordOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
+import { isOverBounds } from '../json/bounds.ts'
 
 /** A JSON object that is being assembled. */
 export type MutableFields = Record<string, unknown>
@@ -16,8 +17,9 @@ export function addTexts(fields: MutableFields, pieces: Fields | undefined): voi
   for (const [name, piece] of Object.entries(pieces ?? {})) addText(fields, name, piece)
 }
 
-/** The payload of one event; undefined for keep-alives and invalid data. */
-export const parseEvent = (data: string): Fields | undefined => recordOf(parsedJson(data))
+/** The payload of one event; undefined for keep-alives and invalid data, and for what is too much to be read. */
+export const parseEvent = (data: string): Fields | undefined =>
+  isOverBounds(data) ? undefined : recordOf(parsedJson(data))
 
 /** What a reducer returns. Its fields are plain: getters would keep the reducer and the whole answer in memory until the next full collection. */
 interface Seen {

@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import type { Codec, ModelResponse, StreamEvent } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
+import { isOverBounds } from '../../formats/json/bounds.ts'
 import type { Frame } from '../../formats/framing.ts'
 import type { Wire } from '../../formats/registry.ts'
 import { errorEvent } from '../answer.ts'
 import type { When } from '../types.ts'
 import type { UpstreamAnswer } from '../read-answer.ts'
 import type { HiddenNext, HiddenSession } from './session.ts'
+import type { AnswerEnd, AnswerHead } from '../../formats/wire/answer.ts'
 import type { Passed } from '../../formats/wire/steps.ts'
 import { isRecord, type Fields } from '../../core/values.ts'
 
@@ -79,7 +82,8 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
           answer = await deps.proceed(goesOn)
           rest += write(stream.next())
         } else if (!isLost) {
-          rest += write(stream.close())
+          const silent = silence(hidden, hidden.partsOf(said.body()), visible.response())
+          rest += write(silent === undefined ? stream.close() : endingEvents(wire, silent))
           await hidden.done(visible.response())
         }
       } catch (cause) {
@@ -135,12 +139,50 @@ export async function hiddenWhole(deps: AnswerDeps, first: UpstreamAnswer): Prom
     }
     if (bodies.length === 1 && visible.length === parts.length) return bytes
     const whole = hidden.assemble(bodies, visible)
-    await hidden.done(read(codec, whole))
-    return Buffer.from(JSON.stringify(whole))
+    const response = read(codec, whole)
+    await hidden.done(response)
+    const silent = response && silence(hidden, parts, response)
+    return Buffer.from(JSON.stringify(silent === undefined ? whole : closingAnswer(deps.wire, silent)))
   }
 }
 
+const SILENT =
+  '[plimsoll: the model called only tools that are not answered any more in this turn, and said nothing else. Ask it to go on.]'
+
+/** What a client is told where all that is left of an answer is hidden: an empty answer is refused by the same API when it comes back. */
+function silence(hidden: HiddenSession, last: readonly Fields[], visible: ModelResponse): ModelResponse | undefined {
+  const says = visible.items.some(({ kind, text }) => kind === 'call' || (kind === 'assistant' && text.trim() !== ''))
+  return says || !last.some((part) => hidden.isHidden(part)) ? undefined : visible
+}
+
+function closing({ model = 'unknown', usage }: ModelResponse) {
+  const head: AnswerHead = { id: randomUUID(), model, nowSeconds: Math.floor(Date.now() / 1000) }
+  const end: AnswerEnd = { parts: [{ kind: 'text', text: SILENT }], stop: 'end', usage }
+  return { head, end }
+}
+
+function closingAnswer(wire: Wire, visible: ModelResponse): Fields {
+  const { head, end } = closing(visible)
+  return wire.answers.writer().whole(head, end)
+}
+
+/** The end of a stream that has begun: the text behind what was shown, which can only be thinking. */
+function endingEvents(wire: Wire, visible: ModelResponse): readonly StreamEvent[] {
+  const { head, end } = closing(visible)
+  const writer = wire.answers.writer()
+  const [part] = end.parts
+  const at = visible.items.length
+  writer.begin(head)
+  return [
+    ...writer.open(head, { ...part!, text: '' }, at),
+    ...writer.grow(head, part!, at, SILENT),
+    ...writer.close(head, part!, at),
+    ...writer.end(head, end),
+  ]
+}
+
 function parse(bytes: Uint8Array): Fields | undefined {
+  if (isOverBounds(bytes)) return undefined
   const body = attempt((): unknown => JSON.parse(Buffer.from(bytes).toString('utf8')))
   return isRecord(body) ? body : undefined
 }

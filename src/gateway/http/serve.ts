@@ -84,6 +84,7 @@ async function route(
   response: ServerResponse,
 ): Promise<Outcome> {
   const { control, dashboard, sidecar } = deps
+  checkHeaders(incoming)
   const header = headerReader(incoming)
   const origin = checkOrigin(deps.origins, header)
   if (origin !== undefined) {
@@ -138,6 +139,17 @@ async function route(
   }
   const error = reply.headers['x-plimsoll-error']
   return { turn: reply.turn, error: typeof error === 'string' ? error : undefined }
+}
+
+const MOST_HEADERS = 1_000
+
+function checkHeaders({ rawHeaders }: IncomingMessage): void {
+  const headers = rawHeaders.length / 2
+  if (headers <= MOST_HEADERS) return
+  throw new PlimsollError('too-large', `The request has ${headers} headers; ${MOST_HEADERS} are the most.`, {
+    advice: 'Send fewer.',
+    fields: { headers, most: MOST_HEADERS, status: 431 },
+  })
 }
 
 interface Outcome {

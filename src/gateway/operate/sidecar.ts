@@ -5,7 +5,9 @@ import type { Plan } from '../../core/edits.ts'
 import { handlesIn, isHandle, mapHandles, type Handle } from '../../core/handles.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
+import { checkBody } from '../../formats/json/bounds.ts'
 import { detectFormat } from '../../formats/registry.ts'
+import { nextRound } from '../../util/yield-now.ts'
 import { errorAnswer, type Answer } from '../answer.ts'
 import { decodePart } from '../http/encoding.ts'
 import { bearerIn, type HeaderReader } from '../identity.ts'
@@ -58,8 +60,8 @@ export function createSidecar(deps: SidecarDeps): Sidecar {
         const [pathname = ''] = request.path.split('?')
         const answer =
           pathname === COMPRESS
-            ? await compress(deps, tenant, parse(request.body), request.header)
-            : await retrieve(deps, tenant, hashOf(pathname, request.body))
+            ? await compress(deps, tenant, await parse(request.body), request.header)
+            : await retrieve(deps, tenant, await hashOf(pathname, request.body))
         return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(answer) }
       } catch (error) {
         if (!isPlimsollError(error)) throw error
@@ -139,9 +141,9 @@ function counted(names: readonly string[]): Record<string, number> {
 }
 
 /** In the path, or in the body of a POST without one. */
-function hashOf(pathname: string, body: Uint8Array): string {
+async function hashOf(pathname: string, body: Uint8Array): Promise<string> {
   if (pathname !== RETRIEVE) return decodePart(pathname.slice(RETRIEVE.length + 1))
-  const { hash } = parse(body)
+  const { hash } = await parse(body)
   return typeof hash === 'string' ? hash : ''
 }
 
@@ -187,7 +189,8 @@ async function retrieve(deps: SidecarDeps, tenant: string, asked: string): Promi
   return { hash: asked, handle, original_content: Buffer.from(bytes).toString('utf8'), bytes: bytes.length }
 }
 
-function parse(body: Uint8Array): Fields {
+async function parse(body: Uint8Array): Promise<Fields> {
+  await checkBody(body, nextRound)
   const parsed = recordOf(parsedJson(Buffer.from(body).toString('utf8')))
   if (parsed !== undefined) return parsed
   throw new PlimsollError('bad-input', 'The body must be a JSON object with messages.')

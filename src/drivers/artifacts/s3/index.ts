@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Handle } from '../../../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../../../ports/artifact-store.ts'
 import { BoundedMap } from '../../../util/bounded-map.ts'
-import { expiredArtifacts, hexOf, hiddenName, sha256Of } from '../artifact.ts'
+import { expiredArtifacts, hexOf, hiddenName, readStat, sha256Of, unlessDamaged } from '../artifact.ts'
 import { artifactStore, PLAIN, type ArtifactStoreOptions, type NewArtifact, type TenantArtifacts } from '../store.ts'
 import { s3Client, type S3Options } from './client.ts'
 
@@ -127,7 +127,7 @@ function tenantArtifacts(
   async function fetchStat(handle: Handle): Promise<ArtifactStat | undefined> {
     const stored = await client.get(layout.about(handle))
     if (stored === undefined) return undefined
-    const stat = JSON.parse(seal.open(stored)) as ArtifactStat
+    const stat = readStat(() => seal.open(stored))
     known.set(layout.about(handle), stat)
     return stat
   }
@@ -169,7 +169,10 @@ function tenantArtifacts(
 
     async stats() {
       const { objects } = await client.list(layout.allAbout)
-      const stats = await inParallel(objects, async ({ key }) => known.get(key) ?? (await fetchStat(lastPart(key))))
+      const stats = await inParallel(
+        objects,
+        async ({ key }) => known.get(key) ?? (await unlessDamaged(fetchStat(lastPart(key)))),
+      )
       return stats.filter((stat) => stat !== undefined)
     },
 

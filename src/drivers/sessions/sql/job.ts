@@ -23,7 +23,17 @@ export function* ask(sql: string, ...values: readonly SqlValue[]): Job<readonly 
 
 export function runAtOnce<T>(job: Job<T>, run: (statement: Statement) => readonly Row[]): T {
   let step = job.next([])
-  while (step.done !== true) step = job.next(run(step.value))
+  while (step.done !== true) {
+    let rows: readonly Row[]
+    try {
+      rows = run(step.value)
+    } catch (error) {
+      // A job that goes on without what is damaged catches it at its `ask`.
+      step = job.throw(error)
+      continue
+    }
+    step = job.next(rows)
+  }
   return step.value
 }
 
@@ -59,6 +69,8 @@ export interface Dialect {
   fromColumn(value: unknown): Stored
   /** Bytes of a body as `Seal` made it. */
   size(column: string): string
+  /** Whether an error says that the file is damaged where it was read; what stands elsewhere may be whole. */
+  isDamage?(error: unknown): boolean
   /** Bytes that the store takes on its disk. */
   readonly disk: string
   /** What the clock of the server says, for a store that all machines share. */

@@ -216,19 +216,41 @@ export function* remove({ dialect }: Context, id: number): Job<void> {
   yield* ask('DELETE FROM records WHERE session = ?', id)
 }
 
-/** Reads every record once. */
+/** Reads every record once. Where the file itself is damaged, what stands elsewhere in it is read all the same. */
 export function* check(context: Context): Job<StoreProblem[]> {
   const { text: column } = context.dialect
   const problems: StoreProblem[] = []
-  const heads = yield* ask(
-    `SELECT s.id, ${column('s.name')} AS name, s.version, ${column('t.name')} AS tenant
-     FROM sessions s JOIN tenants t ON t.id = s.tenant ORDER BY s.id`,
+  const heads = yield* unlessDamaged(context, problems, {}, () =>
+    ask(
+      `SELECT s.id, ${column('s.name')} AS name, s.version, ${column('t.name')} AS tenant
+       FROM sessions s JOIN tenants t ON t.id = s.tenant ORDER BY s.id`,
+    ),
   )
-  for (const row of heads) {
+  for (const row of heads ?? []) {
     const head = { id: int(row, 'id'), version: int(row, 'version') }
-    problems.push(...(yield* checkLog(context, text(row, 'tenant'), text(row, 'name'), head)))
+    const [tenant, session] = [text(row, 'tenant'), text(row, 'name')]
+    const found = yield* unlessDamaged(context, problems, { tenant, session }, () =>
+      checkLog(context, tenant, session, head),
+    )
+    problems.push(...(found ?? []))
   }
   return problems
+}
+
+/** Undefined where the file is damaged, which becomes a problem. */
+export function* unlessDamaged<T>(
+  { dialect }: Context,
+  problems: StoreProblem[],
+  where: Pick<StoreProblem, 'tenant' | 'session'>,
+  job: () => Job<T>,
+): Job<T | undefined> {
+  try {
+    return yield* job()
+  } catch (error) {
+    if (dialect.isDamage?.(error) !== true) throw error
+    problems.push({ kind: 'file', ...where, message: `It cannot be read to its end: ${(error as Error).message}` })
+    return undefined
+  }
 }
 
 /** Walks one log in the order of its versions and compares it with its head. */

@@ -119,6 +119,8 @@ function toRow(row: Record<string, unknown>): Row {
   return row
 }
 
+const CORRUPT = 11
+
 /** Primary result codes of SQLite that mean something to us, with the reason in events, a sentence and an advice. */
 const CODES: Readonly<Record<string, readonly [code: number, reason: string, sentence: string, advice: string]>> = {
   SQLITE_BUSY: [5, 'busy', 'is locked by another process', 'Try again.'],
@@ -131,7 +133,7 @@ const CODES: Readonly<Record<string, readonly [code: number, reason: string, sen
     'Check the disk; what was acknowledged before is intact.',
   ],
   SQLITE_CORRUPT: [
-    11,
+    CORRUPT,
     'corrupt',
     'is damaged',
     'Keep a copy, run `plimsoll store verify`, then export what can be read.',
@@ -158,7 +160,18 @@ const SYSTEM: Readonly<Record<string, readonly string[]>> = {
   SQLITE_CANTOPEN: ['ENOENT', 'ENOTDIR', 'EISDIR', 'EEXIST', 'ELOOP'],
 }
 
-const saidBy = (error: unknown) => Object.values(CODES).find(([code]) => code === primaryCode(error))
+/**
+ * Errors in a statement, too large values, broken constraints, wrong types: our statements give none of them, unless the schema or the rows that they
+ * meet are damaged.
+ */
+const ALSO_CORRUPT: ReadonlySet<number | undefined> = new Set([1, 18, 19, 20])
+
+function saidBy(error: unknown) {
+  const said = primaryCode(error)
+  return Object.values(CODES).find(([code]) => code === (ALSO_CORRUPT.has(said) ? CORRUPT : said))
+}
+
+export const isDamage = (error: unknown): boolean => saidBy(error)?.[1] === 'corrupt'
 
 export const isBusy = (error: unknown): boolean => saidBy(error)?.[1] === 'busy'
 

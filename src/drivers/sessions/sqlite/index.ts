@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
-import type { MaintainedStore } from '../../../ports/store-maintenance.ts'
+import type { MaintainedStore, StoreProblem } from '../../../ports/store-maintenance.ts'
 import { plainSeal, type Stored } from '../../crypto/seal.ts'
 import { ask, runAtOnce, text, type Dialect, type Job, type Row } from '../sql/job.ts'
+import { unlessDamaged } from '../sql/log.ts'
 import { contextOf, sqlStore, type SqlConnection, type SqlStoreOptions, type WriteHow } from '../sql/store.ts'
-import { asBytes, engineError, isBusy, type SqliteDatabase } from './database.ts'
+import { asBytes, engineError, isBusy, isDamage, type SqliteDatabase } from './database.ts'
 import { connect, SCHEMA_VERSION, type Connection } from './schema.ts'
 import { wordIndex } from './words.ts'
 import { writeQueue } from './write-queue.ts'
@@ -26,6 +27,7 @@ const SQLITE: Dialect = {
   toColumn: (stored) => stored,
   fromColumn: (value) => value as Stored,
   size: (column) => `LENGTH(${asBytes(column)})`,
+  isDamage,
   disk: 'SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()',
   *insert(table, rows, ending = '') {
     const added: Row[] = []
@@ -105,9 +107,11 @@ export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
     read,
     check: (job) =>
       read(function* () {
-        const damage = yield* ask(`SELECT ${asBytes('integrity_check')} AS message FROM pragma_integrity_check`)
-        const messages = damage.map((row) => text(row, 'message')).filter((message) => message !== 'ok')
-        return [...messages.map((message) => ({ kind: 'file' as const, message })), ...(yield* job())]
+        const problems: StoreProblem[] = []
+        const ofFile = `SELECT ${asBytes('integrity_check')} AS message FROM pragma_integrity_check`
+        const damage = yield* unlessDamaged(context, problems, {}, () => ask(ofFile))
+        const messages = (damage ?? []).map((row) => text(row, 'message')).filter((message) => message !== 'ok')
+        return [...problems, ...messages.map((message) => ({ kind: 'file' as const, message })), ...(yield* job())]
       }),
     write: (job, how) => (isClosing ? Promise.reject(closedError(path)) : write(job, how)),
     migrate: async () => (await opened()).migrated,

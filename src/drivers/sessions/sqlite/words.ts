@@ -26,14 +26,17 @@ const PAUSE_MS = 400
 export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>, context: Context) {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
+  /** Only forward: where a damaged file forgets its mark, or gives an entry again, the work ends all the same. */
+  let reached = 0
 
   /** False when all are in. */
   async function putSome(): Promise<boolean> {
     const until = performance.now() + SLICE_MS
     const found: Words[] = []
     do {
-      const next = await read(() => nextText(context, found.at(-1)?.record))
-      if (next === undefined) break
+      const after = found.at(-1)?.record ?? reached
+      const next = await read(() => nextText(context, after))
+      if (next === undefined || next.record <= after) break
       found.push({ record: next.record, tokens: await tokensOf(context, next) })
     } while (performance.now() < until)
     const last = found.at(-1)
@@ -51,6 +54,7 @@ export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>
       const mark = last.record
       yield* ask("UPDATE meta SET value = ? WHERE key = 'words' AND CAST(value AS INTEGER) < ?", String(mark), mark)
     })
+    reached = last.record
     return true
   }
 
@@ -88,9 +92,9 @@ interface Unread {
 }
 
 /** The next record whose words are not in the index. */
-function* nextText(context: Context, after?: number): Job<Unread | undefined> {
+function* nextText(context: Context, after: number): Job<Unread | undefined> {
   const newest = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'words'"
-  const [next] = yield* ask(`SELECT MIN(id) AS id FROM records WHERE id > COALESCE(?, (${newest}))`, after ?? null)
+  const [next] = yield* ask(`SELECT MIN(id) AS id FROM records WHERE id > MAX(?, COALESCE((${newest}), 0))`, after)
   const record = int(next, 'id')
   const [row] = yield* ask(
     `SELECT ${recordColumns(context)}, ${asBytes('s.name')} AS session, s.tenant, ${asBytes('t.name')} AS owner FROM records r

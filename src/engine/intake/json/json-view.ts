@@ -144,9 +144,12 @@ const WORD = /[\w.+-]/
 const RUN = /[^"\s]+/y
 
 /** The value without white space between its parts, or undefined when that is longer than `max`. */
-function compact(text: string, { start, end }: Span, max: number): string | undefined {
+function compact(all: string, span: Span, max: number): string | undefined {
+  // Its own part alone: a run of text without quotes would be looked for up to the end of everything, for each value anew.
+  const text = all.slice(span.start, span.end)
+  const end = text.length
   let out = ''
-  for (let at = start; at < end;) {
+  for (let at = 0; at < end;) {
     if (out.length > max) return undefined
     const space = skipSpace(text, at)
     // Only in text that is no JSON do two words follow each other.
