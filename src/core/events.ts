@@ -1,5 +1,5 @@
 import type { ErrorCode } from './errors.ts'
-import type { RecordRecall, UsageSeen } from './records.ts'
+import type { Receipt, RecordRecall, UsageSeen } from './records.ts'
 import type { Verdict } from './target.ts'
 import type { Usage } from './usage.ts'
 
@@ -47,6 +47,8 @@ export type EventBody =
       readonly covered: number
       /** The share of the removed content that the view still contains. */
       readonly recall?: RecordRecall
+      /** What became of what was taken out, counted by kind. */
+      readonly receipt?: Receipt
       /** When the price decided: the input cost of the next calls with and without this epoch. */
       readonly price?: EpochPrice
     }

@@ -3,6 +3,7 @@ import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../core/quotes.ts'
 import { mainArgument } from '../../engine/epoch/record/calls.ts'
 import { lineKey } from '../../engine/epoch/record/excerpts.ts'
 import { isOpen, planStateOf } from '../../engine/epoch/record/facts.ts'
+import { spokenIn } from '../../engine/epoch/record/said.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
 import { readableText } from './recall.ts'
 
@@ -57,8 +58,14 @@ function measureHandover({ before, after, inserted }: Compaction): Measured {
   const open = planStateOf(covered).items.filter(isOpen)
   const shown = view.join('\n')
   return {
-    userKept: proseKept(users, view),
-    assistantKept: proseKept(assistants, view),
+    userKept: proseKept(
+      users.map(({ text }) => spokenIn(text).words),
+      view,
+    ),
+    assistantKept: proseKept(
+      assistants.map(({ text }) => text),
+      view,
+    ),
     ...lineShape(covered, results, inserted),
     callsWithArgument: callsWithArgument(covered, inserted),
     openItems: open.length === 0 ? 1 : open.filter(({ text }) => shown.includes(text)).length / open.length,
@@ -76,8 +83,8 @@ function sharedEnd(before: readonly Item[], after: readonly Item[]): number {
   return count
 }
 
-function proseKept(items: readonly Item[], view: readonly string[]): number {
-  const lines = items.flatMap(({ text }) => text.split('\n').map((line) => line.trim()))
+function proseKept(texts: readonly string[], view: readonly string[]): number {
+  const lines = texts.flatMap((text) => text.split('\n').map((line) => line.trim()))
   const long = lines.filter((line) => line.length >= MIN_QUOTE_LENGTH)
   const matcher = createLineMatcher([...new Set(long)])
   const kept = new Set(view.flatMap((text) => matcher.scan(text).map((index) => matcher.lines[index]!)))

@@ -1,9 +1,10 @@
 import { visitIdentifiers, createLineMatcher, MIN_QUOTE_LENGTH } from '../../../core/quotes.ts'
 import type { Item } from '../../../core/item.ts'
-import type { Epoch, RecordRecall } from '../../../core/records.ts'
+import type { Epoch, Receipt, ReceiptCounts, RecordRecall } from '../../../core/records.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import { pathOf } from './calls.ts'
 import { isOpen, planStateOf, ranCommands } from './facts.ts'
+import { changedSince, spokenIn } from './said.ts'
 import { textResultsIn } from './text-results.ts'
 
 /**
@@ -15,15 +16,12 @@ export function recallUnder(
   { edits }: Pick<Epoch, 'edits'>,
   view: Pick<View, 'conversation'>,
 ): RecordRecall {
-  const places = new Set<number>()
-  for (const edit of edits) {
-    if (edit.op === 'drop') for (let place = edit.from; place < edit.to; place++) places.add(place)
-    if (edit.op === 'replace') places.add(edit.at)
-  }
-  const taken = [...places].sort((a, b) => a - b).map((place) => conversation.items[links[place]!.index]!)
+  const taken = takenBy(conversation, links, edits)
   const shown = view.conversation.items.map(({ text }) => text)
   const results = textResultsIn(taken)
-  const said = taken.filter((item) => item.kind === 'user' && !results.has(item)).flatMap(({ text }) => linesOf(text))
+  const said = taken
+    .filter((item) => item.kind === 'user' && !results.has(item))
+    .flatMap(({ text }) => linesOf(spokenIn(text).words))
   const step = Math.ceil(said.length / MOST_LINES)
   const open = planStateOf(taken).items.filter(isOpen)
   return {
@@ -40,6 +38,69 @@ export function recallUnder(
     paths: textsKept(
       taken.flatMap((item) => (item.kind === 'call' ? (pathOf(item) ?? []) : [])),
       shown,
+    ),
+  }
+}
+
+function takenBy(
+  { items }: PrepareContext['conversation'],
+  links: PrepareContext['links'],
+  edits: Epoch['edits'],
+): readonly Item[] {
+  const places = new Set<number>()
+  for (const edit of edits) {
+    if (edit.op === 'drop') for (let place = edit.from; place < edit.to; place++) places.add(place)
+    if (edit.op === 'replace') places.add(edit.at)
+  }
+  return [...places].sort((a, b) => a - b).map((place) => items[links[place]!.index]!)
+}
+
+const DECIDES =
+  /\b(?:decided|decision|chose|chosen|instead of|going with|will use|because|root cause|turns out|conclusion)\b/i
+
+/** What became of what an epoch takes out: each text of a kind is in view, behind a tool of the request, or in the archive alone. */
+export function receiptUnder(
+  { conversation, links, epochReaders }: Pick<PrepareContext, 'conversation' | 'links' | 'epochReaders'>,
+  { edits }: Pick<Epoch, 'edits'>,
+  view: Pick<View, 'conversation'>,
+): Receipt {
+  const taken = takenBy(conversation, links, edits)
+  const results = textResultsIn(taken)
+  const shown = view.conversation.items.map(({ text }) => text)
+  const canOpen = epochReaders().has('recall')
+  const people = taken
+    .filter((item) => item.kind === 'user' && !results.has(item))
+    .map(({ text }) => spokenIn(text).words)
+  const replaced = new Set([...changedSince(people).keys()].flatMap((index) => linesOf(people[index]!)))
+  const commands = ranCommands(taken)
+  const now = new Set(ranCommands(conversation.items).flatMap(({ command, exit }) => (exit === 0 ? [command] : [])))
+  const fixed = new Set(
+    commands.flatMap(({ command, error }) => (error !== undefined && now.has(command) ? [error] : [])),
+  )
+  const said = taken.filter(({ kind }) => kind === 'assistant').flatMap(({ text }) => linesOf(text))
+  const countsOf = (texts: readonly string[], isStale: ReadonlySet<string> = new Set()): ReceiptCounts => {
+    const all = [...new Set(texts)].slice(-MOST_TEXTS)
+    const matcher = createLineMatcher(all)
+    const found = new Set(shown.flatMap((text) => matcher.scan(text).map((index) => all[index]!)))
+    for (const text of all)
+      if (text.length < MIN_QUOTE_LENGTH && shown.some((one) => one.includes(text))) found.add(text)
+    const left = all.length - found.size
+    const stale = [...found].filter((text) => isStale.has(text)).length
+    return { retained: found.size - stale, recoverable: canOpen ? left : 0, missing: canOpen ? 0 : left, stale }
+  }
+  return {
+    demands: countsOf(people.flatMap(linesOf), replaced),
+    decisions: countsOf(said.filter((line) => DECIDES.test(line))),
+    errors: countsOf(
+      commands.flatMap(({ error }) => error ?? []),
+      fixed,
+    ),
+    files: countsOf(taken.flatMap((item) => (item.kind === 'call' ? (pathOf(item) ?? []) : []))),
+    commands: countsOf(commands.map(({ command }) => command)),
+    openItems: countsOf(
+      planStateOf(taken)
+        .items.filter(isOpen)
+        .map(({ text }) => text),
     ),
   }
 }
