@@ -10,6 +10,7 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'usage-recorded': 'debug',
   'item-offloaded': 'debug',
   'epoch-deferred': 'debug',
+  'fetched-again': 'debug',
   'prefix-broken': 'debug',
   'compaction-needed': 'debug',
   'output-lowered': 'info',

@@ -6,6 +6,7 @@ import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } fro
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
+import { tellFetchedAgain } from '../epoch/fetched-again.ts'
 import { highWater, lowWater } from '../epoch/thresholds.ts'
 import { leavingView } from './outgoing.ts'
 import { startSummary } from '../epoch/background-summary.ts'
@@ -81,6 +82,7 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   remember(permitted)
   const { lowBy = 'high', warn } = policy.water
   const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
+  tellFetchedAgain(context, standing.epoch)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   const loadOriginal = plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high

@@ -1,6 +1,6 @@
 import { NO_USAGE, addUsage, type Usage } from '../../core/usage.ts'
 import { insertedTexts } from '../../core/epochs.ts'
-import type { Audit, Epoch, LogRecord, RecordRecall } from '../../core/records.ts'
+import type { Audit, Epoch, LogRecord, Receipt, RecordRecall } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 
 export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'after' | 'forced' | 'reason' | 'policy'> {
@@ -8,6 +8,7 @@ export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'afte
   readonly undone: boolean
   /** The share of the removed content that the view still contained. */
   readonly recall?: RecordRecall
+  readonly receipt?: Receipt
   /** The inserted text that the model sees. */
   readonly record: readonly string[]
 }
@@ -67,7 +68,7 @@ export async function reportOf(
 }
 
 function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
-  const { id, at, before, after, count, forced, reason, policy, recall } = record
+  const { id, at, before, after, count, forced, reason, policy, recall, receipt } = record
   return {
     id,
     at,
@@ -79,6 +80,7 @@ function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
     policy,
     undone: undone.has(id),
     recall,
+    receipt,
     record: insertedTexts(record),
   }
 }

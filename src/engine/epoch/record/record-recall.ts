@@ -42,7 +42,8 @@ export function recallUnder(
   }
 }
 
-function takenBy(
+/** The items that these edits take out of view or shorten. */
+export function takenBy(
   { items }: PrepareContext['conversation'],
   links: PrepareContext['links'],
   edits: Epoch['edits'],
