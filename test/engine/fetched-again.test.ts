@@ -21,7 +21,7 @@ async function eventsAfter(next: PlainTurn['steps']): Promise<readonly PlimsollE
         { user: 'Go on.', steps },
       ]),
     )
-    await open.prepare({ format: 'anthropic-messages', body, targets: [{ model: 'm', window: 10_000 }] })
+    await open.prepare({ format: 'anthropic-messages', body, targets: [{ model: 'm', window: 8_000 }] })
   }
   return events
 }

@@ -15,7 +15,7 @@ import { coverage, planEpoch } from './cascade/plan-epoch.ts'
 import { countItems, draftOf } from './draft-of.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './needs-epoch.ts'
 import { priceGate, type PriceGate } from './price-gate.ts'
-import { receiptUnder, recallUnder } from './record/record-recall.ts'
+import { keptUnder } from './record/record-recall.ts'
 import { summaryWriter, type SummaryWriter } from './summary/summary-writer.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
@@ -182,9 +182,8 @@ export async function recordPlan(
     return { nothing: 'the compacted request would not be smaller' }
   await storeTexts(deps, branch, ownTexts(context, proposal))
   await nextRound()
-  const recall = recallUnder(context, planned, view)
-  const receipt = receiptUnder(context, planned, view)
-  const won = await claim(context, standing, cause, { ...planned, after: load.count.high, recall, receipt })
+  const kept = keptUnder(context, planned, view)
+  const won = await claim(context, standing, cause, { ...planned, after: load.count.high, ...kept })
   return won.id === standing.epoch?.id ? { nothing: 'it is in force already' } : won
 }
 

@@ -2,6 +2,7 @@ import type { Item } from '../../core/item.ts'
 import type { Epoch } from '../../core/records.ts'
 import { tokensOf } from '../prepare/counting.ts'
 import type { PrepareContext } from '../prepare/context.ts'
+import { wasSent } from '../session/branch.ts'
 import { callLine, commandOf, pathOf } from './record/calls.ts'
 import { changesOf } from './record/changes.ts'
 import { lineKey } from './record/excerpts.ts'
@@ -16,13 +17,16 @@ const known = new WeakMap<Epoch, ReadonlyMap<string, ReadonlySet<string>>>()
 
 /**
  * Results of this request that bring back what the standing compaction took out: the same file, command or search again, or one of our readers.
- * Tokens are those of the lines that both hold. Only what is new since the last request is looked at.
+ * Tokens are those of the lines that both hold. Only what was not sent before is looked at.
  */
 export function tellFetchedAgain(context: PrepareContext, epoch: Epoch | undefined): void {
-  const { conversation, links, known: before, deps, target, emit } = context
-  if (epoch === undefined || before.items === 0) return
+  const { branch, conversation, links, deps, target, emit } = context
+  if (epoch === undefined) return
   const { items } = conversation
-  const from = links[epoch.declaredAt?.count ?? epoch.count]?.index ?? items.length
+  const declaredAt = epoch.declaredAt?.count ?? epoch.count
+  const from = links[declaredAt]?.index ?? items.length
+  let place = links.length
+  while (place > declaredAt && !wasSent(branch, links[place - 1]!.chain)) place--
   const answers = new Set(items.slice(from).flatMap(({ role, message }) => (role === 'assistant' ? [message] : [])))
   if (answers.size === 0 || answers.size > ANSWERS) return
   const taken = known.get(epoch) ?? takenLines(takenBy(conversation, links, epoch.edits))
@@ -32,7 +36,7 @@ export function tellFetchedAgain(context: PrepareContext, epoch: Epoch | undefin
   )
   const count = tokensOf(context)
   const price = deps.catalogue.resolve(target.model).info.price?.input
-  for (const item of items.slice(Math.max(from, before.items))) {
+  for (const item of items.slice(links[place]?.index ?? items.length)) {
     const call = item.kind === 'result' ? calls.get(item.callId) : undefined
     if (call === undefined) continue
     const isReader = READERS.test(call.toolName ?? '')

@@ -18,6 +18,8 @@ import { sentRecords } from '../session/record.ts'
 export async function finalise(permitted: Permitted, source: string): Promise<ReadyRequest> {
   const { context, standing, view, edits, epoch, journal, isClosing, permission } = permitted
   const { deps, isReadAlong, isObserved } = context
+  // What is new is known by not having been sent, so it is looked at before this request counts as sent.
+  tellFetchedAgain(context, standing.epoch)
   try {
     const leaving: Permission = { ...permission, view: leavingView(context, permission.view) }
     const isHalted = permission.verdict.kind === 'halt'
@@ -82,7 +84,6 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   remember(permitted)
   const { lowBy = 'high', warn } = policy.water
   const tight = high > limit.tokens || (aim !== undefined && load.count[lowBy] > aim)
-  tellFetchedAgain(context, standing.epoch)
   if (verdict.kind !== 'proceed') emit({ type: 'verdict-given', verdict })
   if (high > warn * limit.tokens) emit({ type: 'context-warning', load: high, limit: limit.tokens })
   const loadOriginal = plan.length === 0 ? high : deps.meter.measure(gauge, conversation, 0).count.high

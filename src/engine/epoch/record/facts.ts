@@ -17,6 +17,8 @@ const REFUSED =
   /\b(?:user (?:doesn't|does not|didn't|did not) want|user (?:rejected|denied|declined|refused)|permission denied by (?:the )?user|request interrupted by user)\b/i
 /** Of each kind, the newest. */
 const COMMANDS = 8
+/** What is broken is told at greater length than what works. */
+const FAILURES = 16
 const FILES = 40
 /** A failure so many calls ago is told with its age: it says less about where things stand. */
 const OLD_CALLS = 40
@@ -31,7 +33,7 @@ export function factsOf(items: readonly Item[], history: readonly Item[] = items
   const calls = new Set(items.map(({ callId }) => callId))
   const commands = ranCommands(history).filter(({ callId }) => calls.has(callId))
   const made = history.filter(({ kind }) => kind === 'call').length
-  const failed = commands.filter(({ exit }) => exit !== 0).slice(-COMMANDS)
+  const failed = commands.filter(({ exit }) => exit !== 0).slice(-FAILURES)
   const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
   const all: readonly Fact[] = [
     {
