@@ -30,11 +30,15 @@ export function receiptCommand(): Command {
           session,
         )
         const found = epochs.findLast((epoch) => (id === undefined ? !epoch.undone : epoch.id === id))
-        if (found?.receipt === undefined)
-          throw new PlimsollError('not-found', `${session} has no compaction ${id ?? 'in force'} with a receipt.`, {
+        if (found === undefined && id !== undefined)
+          throw new PlimsollError('not-found', `${session} has no compaction ${id}.`, {
             advice: `plimsoll sessions show ${session} lists its compactions.`,
           })
-        const { receipt } = found
+        const receipt = found?.receipt
+        if (found === undefined || receipt === undefined)
+          return print(flags.json, { session, epoch: found?.id ?? null, receipt: null }, () =>
+            found === undefined ? 'No compaction is in force.' : `${found.id} was made before receipts were kept.`,
+          )
         const rows = Object.entries(KINDS).map(([kind, name]) => {
           const counts = receipt[kind as keyof Receipt]
           return [name, ...COLUMNS.map((column) => String(counts[column]))]
