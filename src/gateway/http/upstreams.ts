@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { rootCertificates } from 'node:tls'
-import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici'
+// By its file: Bun answers the bare name with a part of its own that cannot do this.
+import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici/index.js'
 import { PlimsollError } from '../../core/errors.ts'
 import { endpointAtRoot, type HeaderReader } from '../../formats/endpoints.ts'
 import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
