@@ -82,6 +82,16 @@ describe('an edit stands in a record with its change, before any excerpt,', () =
     expect(text).not.toContain('changed 1×')
   })
 
+  it('and as made where the changed text speaks of an error', async () => {
+    const result =
+      'The file src/a.ts has been updated. Here is a snippet:\n1\tthrow new Error("could not find the berth")'
+    const text = await after([
+      call('edit', { path: 'src/a.ts', old_string: 'one line', new_string: 'two lines' }, result),
+    ])
+    expect(text).toContain('src/a.ts changed 1×')
+    expect(text).not.toContain('not made')
+  })
+
   it('with what was run after it, and once where it was made again and again', async () => {
     const same = call('edit', { path: 'src/a.ts', old_string: 'tide = 1', new_string: 'tide = 2' }, 'ok')
     const text = await after([same, same, same, call('bash', { command: 'make' }, 'built\nexit code: 0')])

@@ -122,10 +122,14 @@ export function changeText(changes: readonly Change[]): string {
 const NOT_MADE =
   /^\s*(?:<tool_use_error>|\[?error\b|no replacement was (?:made|performed)|failed to)|\b(?:did not appear verbatim|(?:string|text|context|pattern) (?:to replace )?(?:was )?not found|no (?:exact )?match|not unique|multiple (?:occurrences|matches)|has not been (?:read|changed|applied|updated)|was not (?:found|applied)|edit was not applied|could not find|introduced? (?:new )?syntax error|must be unique|verification failed)\b/i
 
+const MADE = /\b(?:has been (?:updated|edited|created|replaced)|successfully|^success|done!?$)\b/i
+
 /** Why a change was not made, where its result says so. */
 export function notMade(result: Item | undefined): string | undefined {
   if (result === undefined) return undefined
-  const lines = result.text.slice(0, 1_200).split('\n')
+  // What follows is often the changed text itself, which may speak of errors.
+  const lines = result.text.slice(0, 1_200).trim().split('\n', 3)
+  if (result.isError !== true && MADE.test(lines[0]!)) return undefined
   const line =
     lines.find((one) => NOT_MADE.test(one)) ??
     (result.isError === true ? lines.find((one) => one.trim() !== '') : undefined)
