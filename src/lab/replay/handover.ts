@@ -66,7 +66,12 @@ function measureHandover({ before, after, inserted }: Compaction): Measured {
   const shown = view.join('\n')
   return {
     userKept: proseKept(
-      users.map(({ text }) => spokenIn(text).words),
+      // A command that was typed stands in a message in pieces.
+      users.flatMap(({ text }) =>
+        spokenIn(text)
+          .words.split('\n')
+          .filter((line) => text.includes(line)),
+      ),
       view,
     ),
     assistantKept: proseKept(
