@@ -95,6 +95,9 @@ const HEAD = [
   'gaps',
   'calls',
   'plan',
+  'edits',
+  'false',
+  'again',
   'task',
   'price',
   'of f+l',
@@ -110,6 +113,9 @@ const WRITTEN = [
   'gaps',
   'calls',
   'plan',
+  'edits',
+  'false outcomes',
+  'tokens again',
   'task',
   'price',
   'of first + last',
@@ -195,6 +201,9 @@ function figuresOf(runs: readonly PolicyRun[], firstLastUsd: number): PolicyFigu
       byCompaction(({ result }) => result.handover.gapMarks),
       byCompaction(({ result }) => result.handover.callsWithArgument),
       byCompaction(({ result }) => result.handover.openItems),
+      byCompaction(({ result }) => result.handover.editsWithChange),
+      String(total((r) => r.handover.falseOutcomes)),
+      `${Math.round(total((r) => r.fetchedAgain.tokens) / 1_000)}k`,
       byCompaction(({ taskKept }) => taskKept),
       dollars(total((r) => r.costUsd)),
       (total((r) => r.costUsd) / firstLastUsd).toFixed(2),
@@ -221,7 +230,7 @@ for (const folder of values.folders.split(',')) {
     const { costUsd: firstLastUsd } = measure(firstAndLast, window, Number(values.head), sessions, count)
     for (const manager of [firstAndLast, proseAndNewest]) {
       const { recall, costUsd, taskKept, over } = measure(manager, window, Number(values.head), sessions, count)
-      const none = Array.from({ length: 6 }, () => '')
+      const none = Array.from({ length: 9 }, () => '')
       const shares = [three(recall.quoteRecall), three(recall.nameRecall), '']
       const prices = [dollars(costUsd), (costUsd / firstLastUsd).toFixed(2), '']
       say(manager.name, [...shares, ...none, three(taskKept), ...prices], [String(over), ''])

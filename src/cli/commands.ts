@@ -72,6 +72,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/sessions.ts')).sessionsCommand(),
   },
   {
+    name: 'handoff',
+    description:
+      'Print what another agent needs to go on with a session: what was asked, the record, and the newest steps.',
+    load: async () => (await import('./commands/handoff.ts')).handoffCommand(),
+  },
+  {
+    name: 'receipt',
+    description:
+      'Show what became of what a compaction took out: counts by kind, in view, within reach of a tool, missing or stale.',
+    load: async () => (await import('./commands/receipt.ts')).receiptCommand(),
+  },
+  {
     name: 'artifacts',
     description:
       'List, read, search, query and remove artifacts: the exact bytes of what was removed from conversations.',

@@ -1,6 +1,6 @@
 import type { CacheSeen, MissCause } from './cache.ts'
 import type { ErrorCode } from './errors.ts'
-import type { RecordRecall, UsageSeen } from './records.ts'
+import type { Receipt, RecordRecall, UsageSeen } from './records.ts'
 import type { Verdict } from './target.ts'
 import type { Usage } from './usage.ts'
 
@@ -48,8 +48,20 @@ export type EventBody =
       readonly covered: number
       /** The share of the removed content that the view still contains. */
       readonly recall?: RecordRecall
+      /** What became of what was taken out, counted by kind. */
+      readonly receipt?: Receipt
       /** When the price decided: the input cost of the next calls with and without this epoch. */
       readonly price?: EpochPrice
+    }
+  | {
+      readonly type: 'fetched-again'
+      readonly epoch: string
+      /** The same call once more, or a tool of ours. */
+      readonly by: 'call' | 'reader'
+      readonly tool?: string
+      readonly tokens: number
+      /** At the price of input; absent where it is not known. */
+      readonly costUsd?: number
     }
   | ({ readonly type: 'epoch-deferred' } & EpochPrice)
   | { readonly type: 'epoch-reanchored'; readonly epoch: string; readonly matched: number }
@@ -143,6 +155,8 @@ export const EVENT_MEANINGS: Readonly<Record<EventBody['type'], string>> = {
   'item-offloaded': 'A tool result was stored under a handle, and the request contains a shorter text instead.',
   'epoch-declared':
     'A compaction happened: `covered` items were replaced, and the load went from `before` to `after` tokens.',
+  'fetched-again':
+    'Within 30 answers of a compaction, a call brought back what it had taken out: `tokens` of lines that stood in an earlier result.',
   'epoch-deferred': 'A compaction was considered and not done, because it would cost more than it saves.',
   'epoch-reanchored': 'The client changed the history slightly, and the compaction still applies.',
   'epoch-orphaned':

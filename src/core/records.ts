@@ -90,6 +90,7 @@ export interface Epoch extends Base {
   readonly replaces?: string
   /** The share of the removed content that the view still contains. Absent in entries of earlier versions. */
   readonly recall?: RecordRecall
+  readonly receipt?: Receipt
   /** The number of epochs on consecutive requests, this one included. @default 1 */
   readonly inARow?: number
 }
@@ -106,6 +107,22 @@ export interface RecordRecall {
   readonly errors: number
   /** Files that calls named. */
   readonly paths: number
+}
+
+/** What became of what a compaction took out, counted by kind. */
+export type Receipt = Readonly<Record<ReceiptKind, ReceiptCounts>>
+
+export type ReceiptKind = 'demands' | 'decisions' | 'errors' | 'files' | 'commands' | 'openItems'
+
+export interface ReceiptCounts {
+  /** In view, word for word. */
+  readonly retained: number
+  /** Not in view, and a tool of the request opens it. */
+  readonly recoverable: number
+  /** In the archive only. */
+  readonly missing: number
+  /** In view although something later replaced it. */
+  readonly stale: number
 }
 
 export interface Undo extends Base {

@@ -24,10 +24,13 @@ const replay: PresetReplay = {
   quoteRecall: 0.5,
   nameRecall: 0.75,
   recoverableRecall: 1,
+  fetchedAgain: { results: 0, tokens: 0, costUsd: 0 },
   handover: {
     userKept: 1,
     assistantKept: 1,
     linesAlone: 0,
+    editsWithChange: 1,
+    falseOutcomes: 0,
     gapMarks: 0,
     callsWithArgument: 1,
     openItems: 1,

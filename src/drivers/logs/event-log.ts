@@ -12,6 +12,7 @@ const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'quota-seen': 'debug',
   'item-offloaded': 'debug',
   'epoch-deferred': 'debug',
+  'fetched-again': 'debug',
   'prefix-broken': 'debug',
   'compaction-needed': 'debug',
   'output-lowered': 'info',

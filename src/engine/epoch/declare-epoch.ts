@@ -17,7 +17,7 @@ import { coverage, planEpoch } from './cascade/plan-epoch.ts'
 import { countItems, draftOf } from './draft-of.ts'
 import { epochsInARow, isOverheadHigh, MOST_IN_A_ROW } from './needs-epoch.ts'
 import { priceGate, type PriceGate } from './price-gate.ts'
-import { recallUnder } from './record/record-recall.ts'
+import { keptUnder } from './record/record-recall.ts'
 import { summaryWriter, type SummaryWriter } from './summary/summary-writer.ts'
 
 /** Each pass aims lower than the one before; more than these would not help what three did not. */
@@ -188,8 +188,8 @@ export async function recordPlan(
     return { nothing: 'the compacted request would not be smaller' }
   await storeTexts(deps, branch, ownTexts(context, proposal))
   await nextRound()
-  const recall = recallUnder(context, planned, view)
-  const won = await claim(context, standing, cause, { ...planned, after: load.count.high, recall })
+  const kept = keptUnder(context, planned, view)
+  const won = await claim(context, standing, cause, { ...planned, after: load.count.high, ...kept })
   return won.id === standing.epoch?.id ? { nothing: 'it is in force already' } : won
 }
 
@@ -320,9 +320,9 @@ async function announceEpoch(
   price: EpochPrice | undefined,
 ): Promise<void> {
   const { deps, limit, target, emit, conversation } = context
-  const { id, count: covered, forced, reason, recall } = reduction.epoch
+  const { id, count: covered, forced, reason, recall, receipt } = reduction.epoch
   const [before, after] = [reduction.before.load.count.high, reduction.after.load.count.high]
-  emit({ type: 'epoch-declared', epoch: id, forced, reason, before, after, covered, recall, price })
+  emit({ type: 'epoch-declared', epoch: id, forced, reason, before, after, covered, recall, receipt, price })
   // Calls that will not be answered any more: only those of the newest step can still be waited for.
   const { pending, steps } = turnsOf(conversation.items)
   const newest = steps.at(-1)?.from ?? 0

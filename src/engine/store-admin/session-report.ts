@@ -1,7 +1,7 @@
 import { NO_USAGE, addUsage, type Usage } from '../../core/usage.ts'
 import { insertedTexts } from '../../core/epochs.ts'
 import type { CacheMiss, CacheSeen } from '../../core/cache.ts'
-import type { Audit, Epoch, LogRecord, RecordRecall, UsageSeen } from '../../core/records.ts'
+import type { Audit, Epoch, LogRecord, Receipt, RecordRecall, UsageSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 
 export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'after' | 'forced' | 'reason' | 'policy'> {
@@ -9,6 +9,7 @@ export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'afte
   readonly undone: boolean
   /** The share of the removed content that the view still contained. */
   readonly recall?: RecordRecall
+  readonly receipt?: Receipt
   /** The inserted text that the model sees. */
   readonly record: readonly string[]
 }
@@ -90,7 +91,7 @@ export function savedIn(calls: readonly Pick<UsageSeen, 'costUsd' | 'savedUsd'>[
 }
 
 function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
-  const { id, at, before, after, count, forced, reason, policy, recall } = record
+  const { id, at, before, after, count, forced, reason, policy, recall, receipt } = record
   return {
     id,
     at,
@@ -102,6 +103,7 @@ function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
     policy,
     undone: undone.has(id),
     recall,
+    receipt,
     record: insertedTexts(record),
   }
 }

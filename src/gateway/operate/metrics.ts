@@ -21,6 +21,11 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   },
   plimsoll_load_ratio: { type: 'histogram', help: 'Load of a request as a share of its limit.' },
   plimsoll_epochs_total: { type: 'counter', help: 'Compactions, by whether they were forced.' },
+  plimsoll_fetched_again_tokens_total: {
+    type: 'counter',
+    help: 'Tokens that calls brought back within 30 answers of the compaction that had taken them out, by call or reader.',
+  },
+  plimsoll_fetched_again_cost_usd_total: { type: 'counter', help: 'The same at the price of input.' },
   plimsoll_epoch_tokens_saved_total: { type: 'counter', help: 'Tokens that compactions took out of prompts.' },
   plimsoll_offloaded_total: { type: 'counter', help: 'Results shown as preview and handle.' },
   plimsoll_offloaded_bytes_total: { type: 'counter', help: 'Bytes of those results that were not shown.' },
@@ -118,6 +123,9 @@ export function createMetrics(): Metrics {
         case 'epoch-declared':
           add('plimsoll_epochs_total', `forced="${event.forced}"`)
           return add('plimsoll_epoch_tokens_saved_total', '', Math.max(0, event.before - event.after))
+        case 'fetched-again':
+          add('plimsoll_fetched_again_tokens_total', `by="${event.by}"`, event.tokens)
+          return add('plimsoll_fetched_again_cost_usd_total', '', event.costUsd ?? 0)
         case 'item-offloaded':
           add('plimsoll_offloaded_total', '')
           return add('plimsoll_offloaded_bytes_total', '', Math.max(0, event.originalBytes - event.shownBytes))

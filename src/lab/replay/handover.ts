@@ -1,8 +1,10 @@
 import type { Item } from '../../core/item.ts'
 import { createLineMatcher, MIN_QUOTE_LENGTH } from '../../core/quotes.ts'
-import { mainArgument } from '../../engine/epoch/record/calls.ts'
+import { commandOf, mainArgument } from '../../engine/epoch/record/calls.ts'
+import { changedLines, changesOf } from '../../engine/epoch/record/changes.ts'
 import { lineKey } from '../../engine/epoch/record/excerpts.ts'
 import { isOpen, planStateOf } from '../../engine/epoch/record/facts.ts'
+import { spokenIn } from '../../engine/epoch/record/said.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
 import { readableText } from './recall.ts'
 
@@ -20,6 +22,10 @@ export interface Handover {
   readonly callsWithArgument: number
   /** Of the plan's entries that are not done. */
   readonly openItems: number
+  /** Of the calls that changed a file: those whose change, or the beginning of it, is in view. */
+  readonly editsWithChange: number
+  /** Lines that call a command failed whose last run succeeded; a sum, not a mean. */
+  readonly falseOutcomes: number
   readonly compactions: number
 }
 
@@ -42,6 +48,8 @@ export function handoverOf(compactions: readonly Compaction[]): Handover {
     gapMarks: mean('gapMarks', 0),
     callsWithArgument: mean('callsWithArgument', 1),
     openItems: mean('openItems', 1),
+    editsWithChange: mean('editsWithChange', 1),
+    falseOutcomes: measured.reduce((sum, { falseOutcomes }) => sum + falseOutcomes, 0),
     compactions: measured.length,
   }
 }
@@ -57,10 +65,23 @@ function measureHandover({ before, after, inserted }: Compaction): Measured {
   const open = planStateOf(covered).items.filter(isOpen)
   const shown = view.join('\n')
   return {
-    userKept: proseKept(users, view),
-    assistantKept: proseKept(assistants, view),
+    userKept: proseKept(
+      // A command that was typed stands in a message in pieces.
+      users.flatMap(({ text }) =>
+        spokenIn(text)
+          .words.split('\n')
+          .filter((line) => text.includes(line)),
+      ),
+      view,
+    ),
+    assistantKept: proseKept(
+      assistants.map(({ text }) => text),
+      view,
+    ),
     ...lineShape(covered, results, inserted),
     callsWithArgument: callsWithArgument(covered, inserted),
+    editsWithChange: editsWithChange(covered, shown),
+    falseOutcomes: falseOutcomes(before, inserted),
     openItems: open.length === 0 ? 1 : open.filter(({ text }) => shown.includes(text)).length / open.length,
   }
 }
@@ -76,8 +97,8 @@ function sharedEnd(before: readonly Item[], after: readonly Item[]): number {
   return count
 }
 
-function proseKept(items: readonly Item[], view: readonly string[]): number {
-  const lines = items.flatMap(({ text }) => text.split('\n').map((line) => line.trim()))
+function proseKept(texts: readonly string[], view: readonly string[]): number {
+  const lines = texts.flatMap((text) => text.split('\n').map((line) => line.trim()))
   const long = lines.filter((line) => line.length >= MIN_QUOTE_LENGTH)
   const matcher = createLineMatcher([...new Set(long)])
   const kept = new Set(view.flatMap((text) => matcher.scan(text).map((index) => matcher.lines[index]!)))
@@ -130,6 +151,38 @@ function lineShape(
     }
   }
   return { linesAlone: excerpts === 0 ? 0 : alone / excerpts, gapMarks: lines === 0 ? 0 : gaps / lines }
+}
+
+const CHANGE_CHARACTERS = 40
+
+function editsWithChange(covered: readonly Item[], shown: string): number {
+  const edits = covered.filter((item) => changesOf(item).length > 0)
+  const kept = edits.filter((item) =>
+    changesOf(item).some((change) =>
+      changedLines(change).some((lines) =>
+        lines.some((line) => shown.includes(line.trim().slice(0, CHANGE_CHARACTERS))),
+      ),
+    ),
+  )
+  return edits.length === 0 ? 1 : kept.length / edits.length
+}
+
+/** A record shows so much of a command's first line. */
+const LINE = 160
+const FAILED = /^\$ (.+) \(exit \d+[^)]*\)/
+const SAYS_CODE = /\bexit(?:ed)?(?: with)?[ _](?:code|status)["']?[ :=]*([1-9]\d*)\b/i
+
+/** Not by what wrote the record: a last run without a flag and without a code above zero succeeded. */
+function falseOutcomes(before: readonly Item[], inserted: readonly string[]): number {
+  const named = inserted.flatMap((text) => text.split('\n').flatMap((line) => FAILED.exec(line)?.[1] ?? []))
+  const results = new Map(before.map((item) => [item.kind === 'result' ? item.callId : undefined, item]))
+  return named.filter((command) => {
+    const last = before.findLast(
+      (item) => item.kind === 'call' && commandOf(item)?.split('\n')[0]!.slice(0, LINE) === command,
+    )
+    const result = results.get(last?.callId)
+    return last !== undefined && result !== undefined && result.isError !== true && !SAYS_CODE.test(result.text)
+  }).length
 }
 
 const ARGUMENT_CHARACTERS = 30

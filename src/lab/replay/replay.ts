@@ -104,12 +104,20 @@ export interface ReplayResult {
   readonly recoverableRecall: number
   /** What compactions kept of the history that they covered. */
   readonly handover: Handover
+  /** What compactions took out and calls brought back within the next 30 answers. */
+  readonly fetchedAgain: FetchedAgain
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
   /** Hash of the bytes of all requests that were sent; the same for two runs of one recording. */
   readonly requestsHash: string
   readonly ms: number
+}
+
+export interface FetchedAgain {
+  readonly results: number
+  readonly tokens: number
+  readonly costUsd: number
 }
 
 /** A replayed session with its events. */
@@ -195,6 +203,7 @@ class Replay {
   #peakLoad = 0
   #fixedLoad = 0
   #doubtful = 0
+  #fetchedAgain: FetchedAgain = { results: 0, tokens: 0, costUsd: 0 }
   #lastTakenIn: Conversation | undefined
   /** The readers that earlier requests declared, as a proxy would remember. */
   #declaredTools: readonly string[] | undefined
@@ -220,7 +229,14 @@ class Replay {
       catalogue,
       onEvent: (event) => {
         if (event.type === 'epoch-declared') this.#declaredEpochs.push({ ...event, call: this.#call })
-        else if (event.type === 'item-offloaded') this.offloads.push({ ...event, call: this.#call })
+        else if (event.type === 'fetched-again') {
+          const { results, tokens, costUsd } = this.#fetchedAgain
+          this.#fetchedAgain = {
+            results: results + 1,
+            tokens: tokens + event.tokens,
+            costUsd: costUsd + (event.costUsd ?? 0),
+          }
+        } else if (event.type === 'item-offloaded') this.offloads.push({ ...event, call: this.#call })
       },
     })
     this.#session = this.#plimsoll.session({ id: 'replay' })
@@ -336,7 +352,14 @@ class Replay {
 
   measured() {
     const [peakLoad, fixedLoad, doubtful] = [this.#peakLoad, this.#fixedLoad, this.#doubtful]
-    return { ...this.#meter.report(), handover: handoverOf(this.#compactions), peakLoad, fixedLoad, doubtful }
+    return {
+      ...this.#meter.report(),
+      handover: handoverOf(this.#compactions),
+      fetchedAgain: this.#fetchedAgain,
+      peakLoad,
+      fixedLoad,
+      doubtful,
+    }
   }
 
   async close(): Promise<{ readonly epochs: readonly ReplayedEpoch[]; readonly lost: number }> {

@@ -58,14 +58,47 @@ export function pathsInPatch(text: string): string[] {
 const LINE_CHARACTERS = 160
 const SHORT = 60
 
+/** Arguments that nearly all calls of a tool have alike, by tool: said once, and not with each call. */
+export type CommonArguments = ReadonlyMap<string, readonly string[]>
+
+/** Fewer calls show no habit. */
+const LEAST_CALLS = 4
+const COMMON_SHARE = 0.8
+
+export function commonArguments(items: readonly Item[]): CommonArguments {
+  const calls = new Map<string, number>()
+  const times = new Map<string, Map<string, number>>()
+  for (const item of items) {
+    if (item.kind !== 'call') continue
+    const tool = item.toolName ?? 'call'
+    const ofTool = times.get(tool) ?? new Map<string, number>()
+    times.set(tool, ofTool)
+    calls.set(tool, (calls.get(tool) ?? 0) + 1)
+    for (const argument of smallArguments(item)) ofTool.set(argument, (ofTool.get(argument) ?? 0) + 1)
+  }
+  const habits = [...times].map(([tool, found]): [string, readonly string[]] => {
+    const least = Math.max(LEAST_CALLS, COMMON_SHARE * calls.get(tool)!)
+    return [tool, [...found].filter(([, count]) => count >= least).map(([argument]) => argument)]
+  })
+  return new Map(habits.filter(([, found]) => found.length > 0))
+}
+
 /** A call in one line: the tool, what it is about, and its other small arguments. */
-export function callLine(call: Item, most = LINE_CHARACTERS): string {
-  const main = mainArgument(call)
-  const small = Object.entries(argumentsOf(call) ?? {})
-    .filter(([, value]) => isSmall(value) && firstLine(String(value)) !== main)
-    .map(([key, value]) => `${key}=${String(value)}`)
-  const line = [call.toolName ?? 'call', main, ...small].filter((part) => part !== '').join(' ')
+export function callLine(call: Item, most = LINE_CHARACTERS, common?: CommonArguments): string {
+  const tool = call.toolName ?? 'call'
+  const left = smallArguments(call).filter((argument) => common?.get(tool)?.includes(argument) !== true)
+  const line = [tool, mainArgument(call), ...left].filter((part) => part !== '').join(' ')
   return line.length <= most ? line : `${cutHead(line, most - 1)}…`
+}
+
+/** What an edit replaces, and by what, is told as a change. */
+const EDITED = /^(?:old|new)(?:_|[A-Z])/
+
+function smallArguments(call: Item): string[] {
+  const main = mainArgument(call)
+  return Object.entries(argumentsOf(call) ?? {})
+    .filter(([key, value]) => isSmall(value) && !EDITED.test(key) && firstLine(String(value)) !== main)
+    .map(([key, value]) => `${key}=${String(value)}`)
 }
 
 const isSmall = (value: unknown): boolean =>

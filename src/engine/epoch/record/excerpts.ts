@@ -3,7 +3,8 @@ import type { Item } from '../../../core/item.ts'
 import { stringsIn } from '../../../core/quotes.ts'
 import { cutHead } from '../../intake/text.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
-import { argumentsOf, callLine } from './calls.ts'
+import { argumentsOf, callLine, pathOf, type CommonArguments } from './calls.ts'
+import { changedLines, changesOf, notMade } from './changes.ts'
 import { keepsPlan } from './facts.ts'
 
 /** Results below this size are quoted without a handle: the handle would cost more than it could bring back. */
@@ -17,6 +18,9 @@ const LABEL_CHARACTERS = 240
 const HALF_AGE = 20
 /** A passage with fewer lines that are not blank is shown with its neighbours. */
 const FEWEST = 2
+/** What a piece of so few lines must hold: an error, or a definition. */
+const TELLS =
+  /\b(?:\w*error|\w*exception|fatal|panic|failed|failure|func|function|def|class|interface|type|struct|enum|const|export|fn|trait|impl)\b/i
 /** A longer line is data, not text; it has a handle. */
 const MAX_LENGTH = 1_000
 /** Lines below this length (`}`, `return nil`) say little by themselves. */
@@ -30,6 +34,8 @@ export interface ExcerptSource {
   /** How it is announced where something of it is shown. */
   readonly label: string
   readonly lines: readonly string[]
+  /** It is of a file that was changed since the history began. */
+  readonly isChanged?: boolean
   /** How much its lines are worth against those of other kinds. */
   readonly weight: number
   /** Model calls since it came. */
@@ -54,10 +60,16 @@ interface Candidate extends Passage {
 }
 
 /** Folded items as sources of excerpts, without those that stand elsewhere in the record and those that have no text. */
-export function sourcesOf(draft: Draft, folded: readonly number[], textResults: ReadonlySet<Item>): ExcerptSource[] {
+export function sourcesOf(
+  draft: Draft,
+  folded: readonly number[],
+  textResults: ReadonlySet<Item>,
+  common: CommonArguments,
+): ExcerptSource[] {
   const { items, turns, tokensOf, handleOf } = draft
   const ages = agesOf(items)
   const isNoise = noiseIn(items)
+  const { isGone, isChanged } = goneLines(items)
   const callOf = new Map([...turns.answers].map(([call, result]) => [result, items[call]!]))
   return folded.flatMap((index) => {
     const item = items[index]!
@@ -70,17 +82,41 @@ export function sourcesOf(draft: Draft, folded: readonly number[], textResults: 
       ? actionBefore(items, index)
       : call === undefined
         ? (item.toolName ?? 'result')
-        : callLine(call, LABEL_CHARACTERS)
+        : callLine(call, LABEL_CHARACTERS, common)
+    const path = call === undefined ? undefined : pathOf(call)
     return {
       label: `${item.kind === 'call' ? '»' : '«'} ${said}${stored === undefined ? '' : ` ${stored}`}`,
       lines: text.split('\n'),
+      isChanged: path !== undefined && isChanged(path),
       weight: item.kind === 'call' ? CALL_WEIGHT : 1,
       age: ages[index]!,
       tokensPerCharacter: Math.max(0.05, tokensOf(item) / Math.max(1, item.text.length)),
-      isNoise,
+      isNoise: path === undefined ? isNoise : (line: string) => isNoise(line) || isGone(path, line, index),
       stored: stored && [stored, storedText(item)],
     }
   })
+}
+
+/** Which files were changed, and which of their lines a later change took away again. */
+function goneLines(items: readonly Item[]) {
+  const gone = new Map<string, Map<string, number>>()
+  const failed = new Set(
+    items.flatMap((item) => (item.kind === 'result' && notMade(item) !== undefined ? item.callId : [])),
+  )
+  for (const [index, item] of items.entries()) {
+    if (item.kind !== 'call' || failed.has(item.callId)) continue
+    for (const change of changesOf(item)) {
+      const lines = gone.get(change.path) ?? new Map<string, number>()
+      gone.set(change.path, lines)
+      const [left, come] = changedLines(change)
+      for (const line of left) if (lineKey(line).length >= TELLING) lines.set(lineKey(line), index)
+      for (const line of come) lines.delete(lineKey(line))
+    }
+  }
+  return {
+    isChanged: (path: string): boolean => gone.has(path),
+    isGone: (path: string, line: string, index: number): boolean => (gone.get(path)?.get(lineKey(line)) ?? -1) > index,
+  }
 }
 
 /** A handle is worth its tokens only where a tool of the request can open it. */
@@ -135,9 +171,14 @@ export function excerptsFrom(
     picked.push({ from, to })
     if (left < 1) break
   }
-  const shown = sources.flatMap((source, s) => (chosen[s]!.length === 0 ? [] : excerptOf(source, chosen[s]!)))
+  const shownOf = (wanted: boolean): string[] =>
+    sources.flatMap((source, s) =>
+      chosen[s]!.length === 0 || (source.isChanged === true) !== wanted ? [] : excerptOf(source, chosen[s]!),
+    )
+  const shown = [...shownOf(true), ...shownOf(false)]
   const stored = sources.flatMap(({ stored: one }, s) => (one === undefined || chosen[s]!.length === 0 ? [] : [one]))
-  const heading = 'Excerpts, verbatim and in order (» written or run, « result, … left out):'
+  const heading =
+    'Excerpts, verbatim, files that were changed first, each in order (» written or run, « result, … left out):'
   return { text: shown.length === 0 ? '' : [heading, ...shown].join('\n'), stored: new Map(stored) }
 }
 
@@ -163,7 +204,11 @@ function candidatesIn(sources: readonly ExcerptSource[]): Candidate[] {
         characters += Math.min(MAX_LENGTH, lines[l]!.length) + 1
       }
       const cost = characters * tokensPerCharacter
-      if (worth > 0) candidates.push({ source: s, from, to, cost, worth: worth / cost })
+      if (
+        worth > 0 &&
+        (to - from > FEWEST || lines.length <= WHOLE || lines.slice(from, to).some((line) => TELLS.test(line)))
+      )
+        candidates.push({ source: s, from, to, cost, worth: worth / cost })
     }
   }
   // Equal worth: the newer passage first, so that the order never depends on the engine's sort.

@@ -1,7 +1,9 @@
 import { handlesIn } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import { isRecord, textOf, type Fields } from '../../../core/values.ts'
-import { argumentsOf, callLine, commandOf, pathOf, pathsInPatch } from './calls.ts'
+import { argumentsOf, callLine, commandOf, pathOf } from './calls.ts'
+import { runningIn } from './background.ts'
+import { changesOf, changeText, notMade } from './changes.ts'
 
 /** Facts that code carries through every compaction, word for word. Newest first in line for the budget, printed in their order. */
 export interface Fact {
@@ -15,9 +17,10 @@ export interface Fact {
 
 const REFUSED =
   /\b(?:user (?:doesn't|does not|didn't|did not) want|user (?:rejected|denied|declined|refused)|permission denied by (?:the )?user|request interrupted by user)\b/i
-const WRITES = /edit|write|patch|replace|create|apply/i
 /** Of each kind, the newest. */
 const COMMANDS = 8
+/** What is broken is told at greater length than what works. */
+const FAILURES = 16
 const FILES = 40
 /** A failure so many calls ago is told with its age: it says less about where things stand. */
 const OLD_CALLS = 40
@@ -27,12 +30,12 @@ const OLD_CALLS = 40
  * command said last may stand behind that part: then it is in view, and nothing older is said of it.
  */
 export function factsOf(items: readonly Item[], history: readonly Item[] = items): Fact[] {
-  const plan = planText(planStateOf(items))
-  const refused = items.filter((item) => item.kind === 'result' && item.text.length < 2_000 && REFUSED.test(item.text))
+  const planState = planStateOf(items)
+  const next = planState.items.find(({ status }) => status === 'in progress') ?? planState.items.find(isOpen)
   const calls = new Set(items.map(({ callId }) => callId))
   const commands = ranCommands(history).filter(({ callId }) => calls.has(callId))
   const made = history.filter(({ kind }) => kind === 'call').length
-  const failed = commands.filter(({ exit }) => exit !== 0).slice(-COMMANDS)
+  const failed = commands.filter(({ exit }) => exit !== 0).slice(-FAILURES)
   const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
   const all: readonly Fact[] = [
     {
@@ -48,12 +51,47 @@ export function factsOf(items: readonly Item[], history: readonly Item[] = items
     {
       part: 'state',
       heading: 'Refused by the user',
-      text: [...new Set(refused.map((item) => item.text.trim()))].join('\n'),
+      text: refusals(items).join('\n'),
     },
-    { part: 'plan', heading: 'Plan as last written', text: plan },
-    { part: 'work', heading: 'Files touched', ...touchedFiles(items) },
+    { part: 'state', heading: 'Started and not ended', text: runningIn(history).join('\n') },
+    { part: 'state', heading: 'Questions to the user without an answer', text: openQuestions(history).join('\n') },
+    { part: 'state', heading: 'Next in the plan', text: next?.text ?? '' },
+    { part: 'plan', heading: 'Plan as last written', text: planText(planState) },
+    { part: 'work', heading: 'Files touched', ...touchedFiles(items, history) },
   ]
   return all.filter(({ text }) => text !== '')
+}
+
+/** What the user said with a refusal; empty where nothing was said, undefined where nothing was refused. */
+function refusalIn({ text }: Item): string | undefined {
+  if (text.length >= 2_000 || !REFUSED.test(text)) return undefined
+  return /\b(?:the user said|user feedback|reason)\b[^:\n]*:\s*([\s\S]+)/i.exec(text)?.[1]?.trim() ?? ''
+}
+
+/** What the user did not want done, each once, with what was said about it. */
+function refusals(items: readonly Item[]): readonly string[] {
+  const resultOf = resultsIn(items)
+  const lines = items.flatMap((call) => {
+    const result = call.kind === 'call' ? resultOf(call) : undefined
+    const said = result === undefined ? undefined : refusalIn(result)
+    if (said === undefined) return []
+    const change = changeText(changesOf(call))
+    return `${callLine(call)}${change === '' ? '' : ` ${change}`}${said === '' ? '' : ` — the user: ${said}`}`
+  })
+  return [...new Set(lines)]
+}
+
+const ASKS = /^ask|question|followup/i
+
+/** What the model asked and nobody answered: by a tool whose result is missing, or at the end of what it said last. */
+function openQuestions(items: readonly Item[]): readonly string[] {
+  const resultOf = resultsIn(items)
+  const asked = items.filter(
+    (item) => item.kind === 'call' && ASKS.test(item.toolName ?? '') && resultOf(item) === undefined,
+  )
+  const last = items.findLast(({ kind }) => kind === 'assistant' || kind === 'user')
+  const said = last?.kind === 'assistant' ? last.text.trim().split('\n').at(-1)!.trim() : ''
+  return [...asked.map((call) => callLine(call, 400)), ...(said.endsWith('?') ? [said] : [])]
 }
 
 /** `made`: the calls of the history. */
@@ -66,15 +104,28 @@ function commandLine({ command, exit, error, fixed, call }: RanCommand, made: nu
 
 /** How a call ended, in a few words, where its result says so, and where the rest of a result is that was shown in part. */
 export function outcomeOf(items: readonly Item[]): (call: Item) => string | undefined {
-  const results = new Map(items.filter(({ kind }) => kind === 'result').map((item) => [item.callId, item]))
+  const resultOf = resultsIn(items)
   return (call) => {
-    const result = call.callId === undefined ? undefined : results.get(call.callId)
+    const result = resultOf(call)
     if (result === undefined) return undefined
-    const exit = commandOf(call) === undefined ? undefined : exitOf(result)
+    const isRefused = refusalIn(result) !== undefined
+    const exit = isRefused || commandOf(call) === undefined ? undefined : exitOf(result)
     const error = exit === undefined || exit === 0 ? undefined : errorLineOf(result.text)
-    const end = exit === undefined ? undefined : `exit ${exit}${error === undefined ? '' : `: ${error}`}`
+    const why = changesOf(call).length === 0 || isRefused ? undefined : notMade(result)
+    const end = isRefused
+      ? 'refused by the user'
+      : why !== undefined
+        ? `not made: ${why}`
+        : exit === undefined
+          ? undefined
+          : `exit ${exit}${error === undefined ? '' : `: ${error}`}`
     return [end, placeOf(result)].filter((part) => part !== undefined).join(', ') || undefined
   }
+}
+
+function resultsIn(items: readonly Item[]): (call: Item) => Item | undefined {
+  const results = new Map(items.filter(({ kind }) => kind === 'result').map((item) => [item.callId, item]))
+  return ({ callId }) => (callId === undefined ? undefined : results.get(callId))
 }
 
 /** The archive holds what was sent; the whole of a result that was cut before that has only this address. */
@@ -83,27 +134,36 @@ function placeOf({ edited, text }: Item): string | undefined {
   return handle === undefined ? undefined : `all of it: ${handle}`
 }
 
-function touchedFiles(items: readonly Item[]): Pick<Fact, 'text' | 'left'> {
-  const files = new Map<string, { reads: number; writes: number }>()
+/** Files in the order of their last touch, and of those that were changed what changed last. A change that was refused or not made is none. */
+function touchedFiles(items: readonly Item[], history: readonly Item[]): Pick<Fact, 'text' | 'left'> {
+  const files = new Map<string, { reads: number; writes: number; last: string; place: number }>()
+  const resultOf = resultsIn(items)
+  let ran = -1
+  for (const [place, item] of history.entries()) if (item.kind === 'call' && commandOf(item) !== undefined) ran = place
+  const places = new Map(history.map((item, place) => [item, place]))
   for (const item of items) {
     if (item.kind !== 'call') continue
-    const patched = pathsInPatch(item.text)
-    const isChange = patched.length > 0 || isWrite(item)
-    for (const path of patched.length > 0 ? patched : [pathOf(item)].filter((one) => one !== undefined)) {
-      const { reads, writes } = files.get(path) ?? { reads: 0, writes: 0 }
+    const changes = changesOf(item)
+    const result = resultOf(item)
+    const isMade = changes.length > 0 && notMade(result) === undefined && (result === undefined || !refusalIn(result))
+    const paths = changes.length > 0 ? changes.map(({ path }) => path) : [pathOf(item)]
+    for (const path of new Set(paths)) {
+      if (path === undefined) continue
+      const { reads, writes, ...before } = files.get(path) ?? { reads: 0, writes: 0, last: '', place: -1 }
       // Moves to the end: the list is in order of the last touch.
       files.delete(path)
-      files.set(path, isChange ? { reads, writes: writes + 1 } : { reads: reads + 1, writes })
+      const change = { last: changeText(changes.filter((one) => one.path === path)), place: places.get(item) ?? -1 }
+      if (isMade) files.set(path, { reads, writes: writes + 1, ...change })
+      else files.set(path, { reads: reads + (changes.length > 0 ? 0 : 1), writes, ...before })
     }
   }
-  const lineOf = ([path, { reads, writes }]: [string, { reads: number; writes: number }]): string =>
-    `${path}${writes > 0 ? ` changed ${writes}×` : ''}${reads > 0 ? ` read ${reads}×` : ''}`
-  return { text: [...files].slice(-FILES).map(lineOf).join('\n'), left: Math.max(0, files.size - FILES) }
+  const lines = [...files].slice(-FILES).map(([path, { reads, writes, last, place }]) => {
+    if (writes === 0) return `${path}${reads > 0 ? ` read ${reads}×` : ''}`
+    const since = ran > place ? '' : '; no command ran since'
+    return `${path} changed ${writes}×${reads > 0 ? ` read ${reads}×` : ''}${last === '' ? '' : `, last: ${last}`}${since}`
+  })
+  return { text: lines.join('\n'), left: Math.max(0, files.size - FILES) }
 }
-
-/** An editor with one name for everything says in an argument what it does. */
-const isWrite = (call: Item): boolean =>
-  WRITES.test(call.toolName ?? '') && !/^(?:view|read|open|cat)$/i.test(textOf(argumentsOf(call)?.['command']))
 
 /** A command that ran, and how it ended as far as its results say. */
 export interface RanCommand {
@@ -172,7 +232,7 @@ function endOf(
   if (!isShell) return statedExit(item, REPORTED)
   const report = item.text.slice(0, REPORT)
   // The user's refusals are listed by themselves.
-  if (REFUSED.test(report)) return undefined
+  if (refusalIn(item) !== undefined) return undefined
   const exit = exitOf(item)
   if (exit === undefined) return GOES_ON.test(report) ? undefined : 'unsaid'
   // A search that finds nothing has not failed.

@@ -4,6 +4,7 @@ import { headTail } from '../../intake/text.ts'
 import { levelWithin, type Draft, type StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
 import { messagesOf } from '../thresholds.ts'
+import { changedSince, spokenIn } from './said.ts'
 
 export interface UserMessages {
   readonly text: string
@@ -43,7 +44,7 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   for (const parts of messagesOf(items)) {
     const entry: Entry = {
       words: parts
-        .map((part) => part.text.trim())
+        .map((part) => spokenIn(part.text).words)
         .filter((words) => words !== '')
         .join('\n'),
       lines: parts.flatMap((part) => mediaLines(draft, part, stored)),
@@ -57,6 +58,7 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
     numbers.set(parts[0]!, known.get(text)!)
   }
   if (entries.length === 0) return { text: '', stored, numbers }
+  const changed = changedSince(entries.map(({ words }) => words))
   const sizes = entries.map((entry) => draft.countText(wholeOf(entry)) + LEAST_LINE_TOKENS)
   const note = draft.countText(noteOf(draft, wholeOf(entries[0]!)))
   const level = levelWithin(sizes, budget)
@@ -71,7 +73,8 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   })
   const lines = shown.flatMap((text, i) => {
     const { again } = entries[i]!
-    return text === '' ? [] : [`${i + 1}. ${text}${again > 0 ? ` (sent ${again + 1} times)` : ''}`]
+    const note = changed.has(i) ? `\n[${changed.get(i)}]` : ''
+    return text === '' ? [] : [`${i + 1}. ${text}${again > 0 ? ` (sent ${again + 1} times)` : ''}${note}`]
   })
   const others = entries.map(wholeOf).filter((whole, i) => shown[i] !== whole)
   if (isCutEnough) for (const text of others) stored.set(draft.handleOf(text), { text })

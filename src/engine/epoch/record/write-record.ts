@@ -4,9 +4,11 @@ import { cutHead } from '../../intake/text.ts'
 import { storedText, type Draft, type StoredText } from '../cascade/draft.ts'
 import { mediaLines } from '../cascade/shed-media.ts'
 import { askedFor } from '../summary/transcript.ts'
-import { callLine } from './calls.ts'
+import { callLine, commonArguments, type CommonArguments } from './calls.ts'
+import { changesOf, changeText, undoneIn } from './changes.ts'
 import { excerptsFrom, hasHandle, sourcesOf } from './excerpts.ts'
 import { factsOf, keepsPlan, openPart, outcomeOf, type Fact } from './facts.ts'
+import { constraintsIn, spokenIn } from './said.ts'
 import { textResultLine, textResultsIn } from './text-results.ts'
 import { userMessages } from './user-messages.ts'
 
@@ -24,6 +26,7 @@ export interface HandoverRecord {
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
 export const USER_SHARE = 0.9
 const MEDIA_SHARE = 0.5
+const ATTACHED_SHARE = 0.1
 const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.65
 const CALL_SHARE = 0.16
@@ -31,6 +34,8 @@ const FACTS_SHARE = 0.12
 const EXCERPT_SHARE = 0.97
 /** Headings, blank lines and the closing line. */
 const FRAME_TOKENS = 20
+/** A shorter attachment is not worth a handle. */
+const ATTACHED_CHARACTERS = 400
 
 /**
  * The model-free record of the items at these places within so many tokens, in the order in which a colleague would write it: where things stand, what
@@ -60,16 +65,19 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const people = items.filter((item) => isFromPerson(item) && !textResults.has(item))
   const users = userMessages(draft, people, left * USER_SHARE)
   const said = take(users.text)
+  const beside = attachmentsIn(draft, people, users.text, left * ATTACHED_SHARE)
+  take(beside.text)
   const plan = blocksOf('plan', PLAN_SHARE)
   const work = blocksOf('work', FACTS_SHARE)
   const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
   take(media.text)
-  const sources = sourcesOf(draft, folded, textResults)
-  const entries = entriesOf(draft, items, textResults, users.numbers)
+  const common = commonArguments(items)
+  const sources = sourcesOf(draft, folded, textResults, common)
+  const entries = entriesOf(draft, items, textResults, users.numbers, common)
   const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
   const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
-  const head = joined([intro, state, said, plan])
+  const head = joined([intro, state, said, beside.text, plan])
   const body = joined([account, work, media.text, excerpts.text, '[End of the condensed record.]'])
   return {
     text: `${head}\n\n${body}`,
@@ -78,6 +86,7 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
     facts: joined([state, plan, work]),
     stored: new Map([
       ...users.stored,
+      ...beside.stored,
       ...media.stored,
       ...opened
         .map((item) => [handleOf(item.text), storedText(item)] as const)
@@ -85,6 +94,41 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
       ...excerpts.stored,
     ]),
   }
+}
+
+/** What clients put into user messages, by name with a handle; and lines that say what must or must not be done, which stand nowhere else in view. */
+function attachmentsIn(
+  draft: Draft,
+  people: readonly Item[],
+  shown: string,
+  budget: number,
+): Pick<HandoverRecord, 'text' | 'stored'> {
+  const stored = new Map<Handle, StoredText>()
+  const listed = new Map<string, string>()
+  const rules = new Set<string>()
+  const lines = new Set(shown.split('\n').map((line) => line.replace(/^\d+\. /, '').trim()))
+  for (const { text } of people) {
+    const { words, attached } = spokenIn(text)
+    for (const one of attached) {
+      const isLong = draft.readers.has('artifact_read') && one.text.length >= ATTACHED_CHARACTERS
+      listed.set(one.name, isLong ? `${one.name} ${draft.handleOf(one.text)}` : one.name)
+      if (isLong) stored.set(draft.handleOf(one.text), { text: one.text })
+      if (one.isInstructions) for (const line of constraintsIn(one.text)) rules.add(line)
+    }
+    for (const line of constraintsIn(words)) if (!lines.has(line)) rules.add(line)
+  }
+  const blocks = [
+    ['Rules in longer texts, as they stand there', [...rules]],
+    ['Attached by the client, not said by the user', [...listed.values()]],
+  ] as const
+  let left = budget
+  const texts = blocks.map(([heading, lines]) => {
+    const block = lines.length === 0 ? '' : within(`${heading}:\n${lines.join('\n')}`, left, draft.countText)
+    left -= draft.countText(block)
+    return block.includes('\n') ? block : ''
+  })
+  const text = joined(texts)
+  return { text, stored: new Map([...stored].filter(([handle]) => text.includes(handle))) }
 }
 
 const joined = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n\n')
@@ -146,21 +190,37 @@ function entriesOf(
   items: readonly Item[],
   textResults: ReadonlySet<Item>,
   numbers: ReadonlyMap<Item, number>,
+  common: CommonArguments,
 ): Entry[] {
   const outcome = outcomeOf(items)
-  return items.flatMap((item): Entry[] => {
+  const undone = undoneIn(items, numbers)
+  const entries: Entry[] = []
+  let again = 1
+  let repeated = ''
+  const add = (line: string, kind: Entry['kind']): void => {
+    const isSame = kind === 'called' && line === repeated
+    again = isSame ? again + 1 : 1
+    repeated = kind === 'called' ? line : ''
+    if (isSame) entries[entries.length - 1] = { text: `${line} ×${again}`, kind }
+    else entries.push({ text: line, kind })
+  }
+  for (const item of items) {
     const text = item.text.trim()
     const number = numbers.get(item)
-    if (number !== undefined) return [{ text: `[user message ${number}: ${quoteOf(text)}]`, kind: 'user' }]
-    if (textResults.has(item)) {
-      const handle = hasHandle(draft, item) ? draft.handleOf(item.text) : undefined
-      return [{ text: textResultLine(item, handle), kind: 'called' }]
+    const mark = undone.get(item) ?? ''
+    if (number !== undefined) add(`[message ${number}]`, 'user')
+    else if (textResults.has(item))
+      add(textResultLine(item, hasHandle(draft, item) ? draft.handleOf(item.text) : undefined), 'called')
+    else if (item.kind === 'assistant' && text !== '') add(`· ${text}${mark}`, 'said')
+    else if (item.kind === 'call' && !keepsPlan(item)) {
+      const change = changeText(changesOf(item))
+      const end = outcome(item)
+      const line = `» ${callLine(item, undefined, common)}${change === '' ? '' : `: ${change}`}${end === undefined ? '' : ` → ${end}`}`
+      add(`${line}${mark}`, 'called')
     }
-    if (item.kind === 'assistant' && text !== '') return [{ text: `· ${text}`, kind: 'said' }]
-    if (item.kind !== 'call' || keepsPlan(item)) return []
-    const end = outcome(item)
-    return [{ text: `» ${callLine(item)}${end === undefined ? '' : ` → ${end}`}`, kind: 'called' }]
-  })
+  }
+  const habits = [...common].map(([tool, found]) => `${tool} ${found.join(' ')}`)
+  return habits.length === 0 ? entries : [{ text: `(nearly always: ${habits.join('; ')})`, kind: 'user' }, ...entries]
 }
 
 /** Of something that does not fit whole, its beginning. */
@@ -210,13 +270,6 @@ function newestOf(
     used += countText(form) + 1
   }
   return { texts, used }
-}
-
-const QUOTE_CHARACTERS = 40
-
-function quoteOf(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length <= QUOTE_CHARACTERS ? line : `${cutHead(line, QUOTE_CHARACTERS)}…`
 }
 
 /** Of pictures and documents in results, this many are listed, the newest, as far as there is room; the others are in the archive. */
