@@ -29,8 +29,8 @@ export interface Found extends Candidate {
   readonly kind: string
   readonly callId: string | undefined
   readonly entry: Entry
-  /** How it is named in an answer, and opened with: its number in the conversation. */
-  readonly name: string
+  /** How it is named in an answer, and opened with: its number in the conversation, the newest of what was said again. */
+  name: string
 }
 
 interface Bound {

@@ -1,12 +1,11 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { isRecord, parsedJson } from '../../core/values.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
-import { stringsIn } from '../../core/quotes.ts'
+import { type CallHead, searchedText } from '../../core/searched-text.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { type Query, readQuery } from '../../util/search/query.ts'
-import { type Candidate, Corpus, distinct, type Entry, indexOf, type Ranked } from '../../util/search/rank.ts'
+import { type Candidate, Corpus, distinct, indexOf, type Ranked } from '../../util/search/rank.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 import type { ReaderAnswer } from './reader.ts'
 import { type Found, nearestWords, type Recalled, render } from './recall-answer.ts'
@@ -49,8 +48,8 @@ export interface Searched {
 }
 
 const LEAST_CHARACTERS = 200
-/** Records that a store is asked for. */
-const CANDIDATES = 60
+/** Records before one in which its call is looked for. */
+const AROUND = 6
 /** What scores less than this share of the best says nothing about what was asked. */
 const LEAST_SHARE = 0.25
 /** Passages that an answer is made of. */
@@ -71,7 +70,7 @@ export const recallArchived = (
   options: AskedOptions = {},
   known?: ArchivedSession,
 ): Promise<Recalled> =>
-  answerFrom((asked) => archiveFound(archive, owner, query, asked, known ?? new ArchivedSession()), query, options)
+  answerFrom(() => archiveFound(archive, owner, query, known ?? new ArchivedSession()), query, options)
 
 async function answerFrom(
   look: (query: Query) => Promise<Searched>,
@@ -80,9 +79,9 @@ async function answerFrom(
 ): Promise<Recalled> {
   if (text.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const query = readQuery(text, Date.now())
-  const { corpus, ranked = telling(corpus.rank(query)) } = await look(query)
+  const { corpus, ranked = corpus.rank(query) } = await look(query)
   const found = corpus.candidates
-  const best = distinct(found, ranked, MOST_PASSAGES)
+  const best = telling(distinct(found, ranked, MOST_PASSAGES))
   const room = Math.max(LEAST_CHARACTERS, maxCharacters)
   if (best.length === 0) return { items: [], text: (await nearestWords(found, query, text)).slice(0, room) }
   return render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
@@ -96,6 +95,7 @@ interface Indexed {
   readonly items: Item[]
   readonly redact: RecallHistory['redact']
   readonly calls: Map<string, CallHead>
+  readonly said: Map<string, Found>
   readonly corpus: Corpus<Found>
 }
 
@@ -106,7 +106,9 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
   if (first === undefined) return { corpus: new Corpus() }
   const before = histories.get(first)
   const isGrown = before?.redact === redact && before?.items.every((item, i) => item === items[i]) === true
-  const known: Indexed = isGrown ? before! : { items: [], redact, calls: new Map(), corpus: new Corpus() }
+  const known: Indexed = isGrown
+    ? before!
+    : { items: [], redact, calls: new Map(), said: new Map(), corpus: new Corpus() }
   histories.set(first, known)
   const identities = new Map(links.map(({ index, identity }) => [index, identity]))
   const pause = yieldNow()
@@ -116,10 +118,16 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
     const item = items[index]!
     known.items.push(item)
     const indexed = indexedItem(item, known.calls, redact)
-    if (indexed !== undefined) {
-      const { kind, callId, id } = item
-      const identity = identities.get(index) ?? `outside:${id}`
-      known.corpus.add({ ...indexed, identity, kind, callId, name: `#${index + 1}` })
+    const { kind, callId, id } = item
+    const identity = identities.get(index) ?? `outside:${id}`
+    const again = known.said.get(identity)
+    // An archive holds once what was said again in the same words, and it says no more than before.
+    if (again !== undefined && indexed?.entry.tool === undefined) again.name = `#${index + 1}`
+    else if (indexed === undefined) known.corpus.pass()
+    else {
+      const found = { ...indexed, identity, kind, callId, name: `#${index + 1}` }
+      known.said.set(identity, found)
+      known.corpus.add(found)
     }
     await pause()
   }
@@ -130,6 +138,7 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
 export class ArchivedSession {
   readonly #corpus = new Corpus<Found>()
   readonly #calls = new Map<string, CallHead>()
+  readonly #known = new Set<string>()
   #version = 0
 
   async read(archive: Archive, tenant: string, session: string, agent?: string): Promise<Corpus<Found>> {
@@ -139,8 +148,12 @@ export class ArchivedSession {
       if (version <= this.#version) continue
       this.#version = version
       if (record.type !== 'item-seen' || (agent !== undefined && record.agent !== agent)) continue
+      // A further form of what is known, or another agent with the same beginning.
+      if (this.#known.has(record.identity)) continue
+      this.#known.add(record.identity)
       const found = foundIn(record, this.#calls, `#${version}`)
-      if (found !== undefined) this.#corpus.add(found)
+      if (found === undefined) this.#corpus.pass()
+      else this.#corpus.add(found)
       await pause()
     }
     return this.#corpus
@@ -152,89 +165,53 @@ async function archiveFound(
   archive: Archive,
   { tenant, session, agent }: ArchiveOwner,
   text: string,
-  query: Query,
   known: ArchivedSession,
 ): Promise<Searched> {
   if (session !== undefined) return { corpus: await known.read(archive, tenant, session, agent) }
   const corpus = new Corpus<Found>()
   const ranked: Ranked[] = []
-  for (const { session: of, version } of await archive.search(tenant, text, { limit: CANDIDATES })) {
-    const record = await recordAt(archive, tenant, of, version)
-    if (record === undefined || (agent !== undefined && record.agent !== agent)) continue
-    const one = foundIn(record, new Map(), `${of}#${version}`)
-    if (one === undefined) continue
-    const alone = new Corpus()
-    alone.add(one)
-    const best = alone.rank(query)[0]
-    if (best !== undefined) ranked.push({ ...best, entry: corpus.candidates.length })
-    corpus.add(one)
+  const entries = new Map<string, number>()
+  for (const hit of await archive.search(tenant, text, { limit: MOST_PASSAGES, inContext: true })) {
+    const { session: of, version, from, score = 1 / (1 + ranked.length) } = hit
+    const name = `${of}#${version}`
+    if (!entries.has(name)) {
+      const one = await foundAt(archive, tenant, of, version, agent)
+      if (one === undefined) continue
+      entries.set(name, corpus.candidates.length)
+      corpus.add(one)
+    }
+    const entry = entries.get(name)!
+    const { spans } = corpus.candidates[entry]!.indexed
+    const passage = spans.findIndex((span) => span.from === from)
+    ranked.push({ entry, passage: Math.max(0, passage), score })
   }
   return { corpus, ranked }
 }
 
-async function recordAt(
+/** A record as it is shown, with what its call was about where that was written shortly before. */
+async function foundAt(
   archive: Archive,
   tenant: string,
   session: string,
   version: number,
-): Promise<ItemSeen | undefined> {
-  for await (const { record } of archive.read(tenant, session, version - 1))
-    return record.type === 'item-seen' ? record : undefined
+  agent: string | undefined,
+): Promise<Found | undefined> {
+  const calls = new Map<string, CallHead>()
+  for await (const { version: at, record } of archive.read(tenant, session, Math.max(0, version - 1 - AROUND))) {
+    if (record.type === 'item-seen') {
+      const found = foundIn(record, calls, `${session}#${at}`)
+      if (at === version) return agent !== undefined && record.agent !== agent ? undefined : found
+    }
+    if (at >= version) return undefined
+  }
   return undefined
 }
 
 function foundIn(record: ItemSeen, calls: Map<string, CallHead>, name: string): Found | undefined {
-  const entry = entryOf(record as ItemSeen & Pick<Item, 'kind' | 'role'>, calls)
+  const entry = searchedText(record, calls)
   if (entry === undefined) return undefined
   const { identity, kind, callId } = record
   return { entry, indexed: indexOf(entry), identity, kind, callId, name }
-}
-
-type Said = Pick<Item, 'kind' | 'role' | 'text'> & Pick<ItemSeen, 'callId' | 'toolName'> & { readonly at?: number }
-
-/** What a call was about: a result is found by it. */
-interface CallHead {
-  readonly tool: string | undefined
-  readonly about: string
-}
-
-const TELLING = /path|file|command|cmd|url|pattern|query/i
-const LONGEST_ABOUT = 200
-
-/** The file or the command among the arguments of a call. */
-function aboutOf(text: string): string {
-  const input = parsedJson(text)
-  if (!isRecord(input)) return ''
-  return Object.entries(input)
-    .flatMap(([key, value]) => (TELLING.test(key) && typeof value === 'string' ? [value.split('\n', 1)[0]!] : []))
-    .join(' ')
-    .slice(0, LONGEST_ABOUT)
-}
-
-/** Answers of `recall` repeat what is found anyway, thoughts are no part of the archive, and the system prompt is always in view. */
-const isSearched = ({ kind, text }: Said, tool: string | undefined): boolean =>
-  text !== '' &&
-  kind !== 'reasoning' &&
-  kind !== 'instruction' &&
-  !/(?:^|__)(?:recall|artifact_[a-z]+)$/.test(tool ?? '')
-
-/** Undefined for what is not searched. `calls` takes the heads of calls, for their results. */
-function entryOf(said: Said, calls: Map<string, CallHead>, redact?: (text: string) => string): Entry | undefined {
-  const { kind, role, callId, toolName, at } = said
-  const isCall = kind === 'call'
-  const text = redact?.(said.text) ?? said.text
-  if (isCall && callId !== undefined) calls.set(callId, { tool: toolName, about: aboutOf(text) })
-  const head = callId === undefined ? undefined : calls.get(callId)
-  const tool = toolName ?? head?.tool
-  if (!isSearched(said, tool)) return undefined
-  return {
-    // The strings of a call as they are meant: escaped, a line of code would not be found.
-    text: isCall ? stringsIn(parsedJson(text) ?? text).join('\n') : text,
-    role,
-    tool,
-    about: head?.about,
-    at,
-  }
 }
 
 /** What is kept of an item: its index, and what its results are found by. */
@@ -255,7 +232,7 @@ function indexedItem(
 ): Pick<Candidate, 'entry' | 'indexed'> | undefined {
   let known = kept.get(item)
   if (known === undefined || known.redact !== redact || !isSameCall(item, known, calls)) {
-    const entry = entryOf(item, calls, redact)
+    const entry = searchedText(item, calls, redact)
     const head = item.callId === undefined ? undefined : calls.get(item.callId)
     known = { redact, head, entry, indexed: entry && indexOf(entry) }
     kept.set(item, known)

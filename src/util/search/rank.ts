@@ -27,9 +27,9 @@ export interface Indexed {
   readonly head: Uint32Array
 }
 
-/** How many passages there are, and how many hold each of the asked words. */
+/** How many entries there are, and how many hold each of the asked words. */
 export interface Counts {
-  readonly passages: number
+  readonly entries: number
   readonly holding: readonly number[]
 }
 
@@ -96,7 +96,7 @@ export class Corpus<C extends Candidate = Candidate> {
   /** The entry of each passage. */
   readonly #entries: number[] = []
   #next: number = AROUND.length
-  #passages = 0
+  #passed = 0
   /** Where each word stands, once for each time. */
   readonly #places = new Map<number, number[]>()
   /** What an occurrence counts in each passage: less in a long one. */
@@ -119,16 +119,18 @@ export class Corpus<C extends Candidate = Candidate> {
       this.#shares[this.#next] = 1 / (1 - B + (B * (end - at)) / USUAL_LENGTH)
       for (; at < end; at++) push(this.#places, words[at]!, this.#next)
     }
-    this.#passages += ends.length
+  }
+
+  /** Something that is not searched, and counted where entries are. */
+  pass(): void {
+    this.#passed++
   }
 
   /** The passages with the highest scores, of equal ones the newest. `counts`: of what the entries were chosen from. */
   rank(query: Query, counts?: Counts): Ranked[] {
     const hits = this.#hits(query)
-    const known = counts ?? { passages: this.#passages, holding: hits.map(holdersIn) }
-    const rarity = known.holding.map((held) =>
-      Math.log(1 + (Math.max(known.passages, held) - held + 0.5) / (held + 0.5)),
-    )
+    const { entries, holding } = counts ?? this.#counts(query)
+    const rarity = holding.map((held) => Math.log(1 + (Math.max(entries, held) - held + 0.5) / (held + 0.5)))
     const best = new Best()
     const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1)
     for (let at = AROUND.length; at < this.#next; at++) {
@@ -144,6 +146,16 @@ export class Corpus<C extends Candidate = Candidate> {
       best.add({ entry: c, passage, score: around * weight * exactness(query, entry, indexed.spans[passage]!) })
     }
     return best.sorted()
+  }
+
+  /** By entries, as stores count: what a call was about, a store does not know of its result. */
+  #counts({ words }: Query): Counts {
+    const holding = words.map((forms) => {
+      const held = new Set<number>()
+      for (const form of forms) for (const at of this.#places.get(numberOf(form)) ?? []) held.add(this.#entries[at]!)
+      return held.size
+    })
+    return { entries: this.candidates.length + this.#passed, holding }
   }
 
   /** For each asked word, what it counts in each passage. */
@@ -169,12 +181,6 @@ function push(lists: Map<number, number[]>, word: number, at: number): void {
   const list = lists.get(word)
   if (list === undefined) lists.set(word, [at])
   else list.push(at)
-}
-
-function holdersIn(row: Float32Array): number {
-  let held = 0
-  for (let i = 0; i < row.length; i++) if (row[i]! > 0) held++
-  return held
 }
 
 /** The next passages and those behind them add their shares. Plain loops: this is where the time of a query goes. */
@@ -223,7 +229,12 @@ const ALIKE = 0.85
 const LEAST_WORDS = 8
 
 /** The best passages, each said once: of those that are nearly alike the newest, in the place of the best. */
-export function distinct(candidates: readonly Candidate[], ranked: readonly Ranked[], most: number): Ranked[] {
+export function distinct<C extends Candidate>(
+  candidates: readonly C[],
+  ranked: readonly Ranked[],
+  most: number,
+  areTogether: (one: C, other: C) => boolean = () => true,
+): Ranked[] {
   const kept: { ranked: Ranked; words: ReadonlySet<number>; text: string }[] = []
   for (const one of ranked) {
     if (kept.length >= most) break
@@ -231,9 +242,14 @@ export function distinct(candidates: readonly Candidate[], ranked: readonly Rank
     const { from, to } = indexed.spans[one.passage]!
     const words = new Set(wordsAt(indexed, one.passage))
     const text = entry.text.slice(from, to).trim()
-    const same = kept.find((other) => other.text === text || isAlike(words, other.words))
+    const same = kept.find(
+      (other) =>
+        (other.text === text || isAlike(words, other.words)) &&
+        areTogether(candidates[one.entry]!, candidates[other.ranked.entry]!),
+    )
     if (same === undefined) kept.push({ ranked: one, words, text })
-    else if (one.entry > same.ranked.entry) Object.assign(same, { ranked: one, words, text })
+    else if (one.entry > same.ranked.entry)
+      Object.assign(same, { ranked: { ...one, score: same.ranked.score }, words, text })
   }
   return kept.map((one) => one.ranked)
 }
