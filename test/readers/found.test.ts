@@ -64,6 +64,33 @@ describe('what recall finds', () => {
     expect(text).toContain('#6 Read src/mail/send.ts, lines 1-5:')
   })
 
+  it.each(['/home/me/app/src/mail/send.ts', 'src/mail/send.ts', 'mail/send.ts, please'])(
+    'is the newest state of the part of a file that the words point to: %s',
+    async (file) => {
+      const part = (name: string, n: number) =>
+        `export function ${name}(order: Order) {\n  return queue.push(order, ${n})\n}\n\n`
+      const code = (n: number) => ['open', 'close', 'retry', 'drop'].map((name) => part(name, n)).join('')
+      const said = [
+        ...run('Read', { file_path: '/home/me/app/src/mail/send.ts' }, code(10), 'a'),
+        answer('The mail is sent by send.ts, and retry is what retries an order in the queue.'),
+        ...run('Read', { file_path: '/home/me/app/src/mail/send.ts' }, code(20), 'b'),
+        ...run('Read', { file_path: '/home/me/app/src/log/retry.ts' }, 'retry the order, retry the queue', 'c'),
+        answer('To retry an order means to push it to the queue again, said the retry of the order.'),
+      ]
+      const { items } = await find(said, `how the order is pushed by retry ${file}`, { limit: 3 })
+      expect(items[0]!.excerpt).toContain('retry(order: Order) {\n  return queue.push(order, 20)')
+    },
+  )
+
+  it('is what a command gave when it was last run', async () => {
+    const said = [
+      ...run('Bash', { command: 'npm run check -- --all' }, '3 problems in billing', 'a'),
+      user('There were problems in billing, many problems, and billing was all that we spoke of.'),
+      ...run('Bash', { command: 'npm run check -- --all' }, 'no problems', 'b'),
+    ]
+    expect((await find(said, 'problems now? npm run check -- --all')).items[0]!.excerpt).toBe('no problems')
+  })
+
   it('says that something later has taken the place of what it shows', async () => {
     const said = [
       ...run('Bash', { command: 'npm test' }, 'FAIL billing: total is NaN', 'a'),

@@ -28,6 +28,8 @@ export interface Found extends Candidate {
   readonly identity: string
   readonly kind: string
   readonly callId: string | undefined
+  /** Among the items of its request. */
+  readonly index: number
   readonly entry: Entry
   /** How it is named in an answer, and opened with: its number in the conversation, the newest of what was said again. */
   name: string
@@ -40,6 +42,8 @@ interface Bound {
   readonly room: number
   /** Entries that stand beside each other are one: what is said around something belongs to it. */
   readonly areStretchesOne: boolean
+  /** Stands behind a message; nobody asked for it. @default false */
+  readonly isBlock?: boolean
 }
 
 /** Less of a passage says too little. */
@@ -49,9 +53,9 @@ const LEAST_PART = 80
 export function render(
   found: readonly Found[],
   best: readonly Ranked[],
-  { most, room, areStretchesOne }: Bound,
+  { most, room, areStretchesOne, isBlock = false }: Bound,
 ): Recalled {
-  const footer = footerOf(found)
+  const footer = isBlock ? '' : footerOf(found)
   const chosen = new Map<number, number[]>()
   let left = room - footer.length
   let hits = 0

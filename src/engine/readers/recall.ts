@@ -4,8 +4,8 @@ import type { Item } from '../../core/item.ts'
 import { type CallHead, searchedText } from '../../core/searched-text.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import { type Query, readQuery } from '../../util/search/query.ts'
-import { type Candidate, Corpus, distinct, indexOf, type Ranked } from '../../util/search/rank.ts'
+import { type Query, readQuery, wordsQuery } from '../../util/search/query.ts'
+import { type Candidate, Corpus, distinct, indexOf, type Ranked, wordsShared } from '../../util/search/rank.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 import type { ReaderAnswer } from './reader.ts'
 import { type Found, nearestWords, type Recalled, render } from './recall-answer.ts'
@@ -61,6 +61,45 @@ const MOST_PASSAGES = 100
  */
 export const recall = (history: RecallHistory, query: string, options: AskedOptions = {}): Promise<Recalled> =>
   answerFrom(() => historyFound(history), query, options)
+
+/** What of a history is in view already, and how much may be said beside it. */
+interface Beyond {
+  /** The text of the view. */
+  readonly shown: string
+  /** The message that is asked for, by its index: it and what follows are not searched. */
+  readonly before: number
+  readonly maxCharacters: number
+}
+
+/** Where something in view matches better than by this much, the answer is there. */
+const AS_GOOD = 0.9
+/** Words that the best passage has in common with the message, at least, and their share of the message's; a long message is not about all of its words. */
+const LEAST_WORDS = 2
+const LEAST_COVERED = 0.4
+const MOST_COUNTED = 12
+
+/** The passages out of view that match a message, unless something in view matches it better; undefined where there are none. */
+export async function recallBeyond(
+  history: RecallHistory,
+  message: string,
+  { shown, before, maxCharacters }: Beyond,
+): Promise<string | undefined> {
+  const query = wordsQuery(message)
+  const { corpus } = await historyFound(history)
+  const found = corpus.candidates
+  const textOf = ({ entry, passage }: Ranked): string => {
+    const { from, to } = found[entry]!.indexed.spans[passage]!
+    return found[entry]!.entry.text.slice(from, to)
+  }
+  const best = distinct(found, corpus.rank(query), MOST_PASSAGES).filter(({ entry }) => found[entry]!.index < before)
+  const inView = best.find((one) => shown.includes(textOf(one)))
+  const beyond = telling(best.filter((one) => !shown.includes(textOf(one))))
+  const [first] = beyond
+  if (first === undefined || first.score < AS_GOOD * (inView?.score ?? 0)) return undefined
+  const shared = wordsShared(query, found[first.entry]!.indexed, first.passage)
+  if (shared < Math.max(LEAST_WORDS, LEAST_COVERED * Math.min(MOST_COUNTED, query.words.length))) return undefined
+  return render(found, beyond, { most: MOST_PASSAGES, room: maxCharacters, areStretchesOne: false, isBlock: true }).text
+}
 
 /** Searches what the archive holds: for a process that has not seen a request of the session yet. */
 export const recallArchived = (
@@ -125,7 +164,7 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
     if (again !== undefined && indexed?.entry.tool === undefined) again.name = `#${index + 1}`
     else if (indexed === undefined) known.corpus.pass()
     else {
-      const found = { ...indexed, identity, kind, callId, name: `#${index + 1}` }
+      const found = { ...indexed, identity, kind, callId, index, name: `#${index + 1}` }
       known.said.set(identity, found)
       known.corpus.add(found)
     }
@@ -211,7 +250,7 @@ function foundIn(record: ItemSeen, calls: Map<string, CallHead>, name: string): 
   const entry = searchedText(record, calls)
   if (entry === undefined) return undefined
   const { identity, kind, callId } = record
-  return { entry, indexed: indexOf(entry), identity, kind, callId, name }
+  return { entry, indexed: indexOf(entry), identity, kind, callId, index: 0, name }
 }
 
 /** What is kept of an item: its index, and what its results are found by. */

@@ -57,6 +57,9 @@ const AROUND = [0.5, 0.25] as const
 const PEOPLE = 1.2
 /** An exact string that was asked for. */
 const EXACT = 3
+/** A tool was called with the very file or command that a query names: so much, and up to twice that for what is new. */
+const NAMED = 3
+const SHORTEST_COMMAND = 6
 
 export const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
 
@@ -132,7 +135,7 @@ export class Corpus<C extends Candidate = Candidate> {
     const { entries, holding } = counts ?? this.#counts(query)
     const rarity = holding.map((held) => Math.log(1 + (Math.max(entries, held) - held + 0.5) / (held + 0.5)))
     const best = new Best()
-    const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1)
+    const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1) * 2 * NAMED
     for (let at = AROUND.length; at < this.#next; at++) {
       const around = scoreAt(hits, at, rarity)
       // Looking at the entry takes longer than all that stands before this.
@@ -142,7 +145,8 @@ export class Corpus<C extends Candidate = Candidate> {
       const { entry, indexed } = this.candidates[c]!
       if (!isAsked(query, entry)) continue
       const passage = at - this.#first[c]!
-      const weight = entry.role === 'user' ? PEOPLE : 1
+      const named = isNamed(query, entry) ? NAMED * (1 + c / this.candidates.length) : 1
+      const weight = entry.role === 'user' ? PEOPLE : named
       best.add({ entry: c, passage, score: around * weight * exactness(query, entry, indexed.spans[passage]!) })
     }
     return best.sorted()
@@ -218,10 +222,29 @@ class Best {
   }
 }
 
+/** Files are named in full or by their end, commands as they were run. */
+function isNamed({ text, files }: Query, { about = '', text: said }: Entry): boolean {
+  // A call that says no more than what it was about repeats the question.
+  if (about === '' || said === about) return false
+  const lower = about.toLowerCase()
+  if (lower.length >= SHORTEST_COMMAND && text.includes(lower)) return true
+  return files.some((file) => lower.endsWith(file) || file.endsWith(`/${lower}`))
+}
+
 function exactness({ exact }: Query, { text }: Entry, { from, to }: Span): number {
   if (exact.length === 0) return 1
   const lower = text.slice(from, to).toLowerCase()
   return exact.some((one) => lower.includes(one)) ? EXACT : 1
+}
+
+/** How many of the asked words a passage itself has. */
+export function wordsShared({ places }: Query, indexed: Indexed, passage: number): number {
+  const shared = new Set<number>()
+  for (const word of wordsAt(indexed, passage)) {
+    const place = places.get(word)
+    if (place !== undefined) shared.add(place)
+  }
+  return shared.size
 }
 
 /** Passages with nearly the same words are one. */

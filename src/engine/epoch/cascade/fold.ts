@@ -16,7 +16,7 @@ const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
 /** What words leave free for the next turns: with less, each of them would need a compaction. */
-const FREE_SHARE = 0.12
+const FREE_SHARE = 0.06
 /**
  * The upper bound of what a fold aims at is no more than this share of the limit, since the next steps come behind it; or, where a long task and
  * instructions take most of it, than this share of what they leave.

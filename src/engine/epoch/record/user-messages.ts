@@ -10,6 +10,8 @@ export interface UserMessages {
   readonly stored: ReadonlyMap<Handle, StoredText>
   /** The number under which each message stands. */
   readonly numbers: ReadonlyMap<Item, number>
+  /** Where not all of it has room: what is shown of each answer. */
+  readonly answers?: ReadonlyMap<Item, string>
 }
 
 /** A message that is cut keeps at least this much of itself beside the note that says where it is; less would not tell what it was about. */
@@ -33,9 +35,14 @@ interface Entry {
 /**
  * Everything that people said, in order and word for word. Where it is too much, the longest messages are shown as head + tail with a handle;
  * where even that is too much, their paragraphs that say most for their length, with one handle for the rest. None leaves without a trace, and a
- * message that was sent again is shown once.
+ * message that was sent again is shown once. In a talk without tools, paragraphs of `answers` compete for that room.
  */
-export function userMessages(draft: Draft, items: readonly Item[], budget: number): UserMessages {
+export function userMessages(
+  draft: Draft,
+  items: readonly Item[],
+  budget: number,
+  answers: readonly Item[] = [],
+): UserMessages {
   const numbers = new Map<Item, number>()
   const entries: Entry[] = []
   const known = new Map<string, number>()
@@ -62,9 +69,10 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const level = levelWithin(sizes, budget)
   const cut = sizes.filter((size) => size > level).length
   const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut * note <= MOST_NOTES * budget
-  const shown = isCutEnough
+  const both = isCutEnough
     ? entries.map((entry, i) => (sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)))
-    : tellingParts(draft, entries, budget)
+    : tellingParts(draft, entries, answers, budget)
+  const shown = both.slice(0, entries.length)
   const lines = shown.flatMap((text, i) => {
     const { again } = entries[i]!
     return text === '' ? [] : [`${i + 1}. ${text}${again > 0 ? ` (sent ${again + 1} times)` : ''}`]
@@ -76,7 +84,9 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
     stored.set(draft.handleOf(text), { text })
     lines.push(othersNote(draft, text))
   }
-  return { text: `What the user said, in order:\n${lines.join('\n')}`, stored, numbers }
+  const text = `What the user said, in order:\n${lines.join('\n')}`
+  if (isCutEnough || answers.length === 0) return { text, stored, numbers }
+  return { text, stored, numbers, answers: new Map(answers.map((item, i) => [item, both[entries.length + i]!])) }
 }
 
 const wholeOf = ({ words, lines }: Entry): string => [words, ...lines].filter((part) => part !== '').join('\n')
@@ -92,7 +102,13 @@ interface Part {
  * Of messages that have no room together, the paragraphs that say most for their length, in order under the numbers of their messages: the
  * newest messages first of all. Each text is empty where nothing of its message is shown.
  */
-function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): readonly string[] {
+function tellingParts(
+  draft: Draft,
+  people: readonly Entry[],
+  answers: readonly Item[],
+  budget: number,
+): readonly string[] {
+  const entries = [...people, ...answers.map(({ text }): Entry => ({ words: text.trim(), lines: [], again: 0 }))]
   const most = Math.floor(budget * MOST_OF_ONE)
   const parts = entries.flatMap(({ words }, entry): Part[] =>
     words.split(PARAGRAPH).map((text) => {
@@ -103,8 +119,14 @@ function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): 
     }),
   )
   const worths = worthsOf(parts.map(({ text }) => text))
+  const isSpoken = ({ entry }: Part): boolean => entry < people.length
+  const isNewest = (part: Part): boolean => isSpoken(part) && part.entry >= people.length - NEWEST
+  const usual = (some: readonly Part[]): number => some.reduce((sum, { tokens }) => sum + tokens, 0) / some.length
+  const told = parts.filter((part) => !isSpoken(part))
+  // Answers at greater length than people speak explain, and can be given again.
+  const voice = Math.min(1, usual(parts.filter(isSpoken)) / usual(told))
   const worth = (i: number): number =>
-    parts[i]!.entry >= entries.length - NEWEST ? Infinity : worths[i]! / parts[i]!.tokens
+    isNewest(parts[i]!) ? Infinity : (worths[i]! / parts[i]!.tokens) * (isSpoken(parts[i]!) ? 1 : voice)
   const order = parts.map((_, i) => i).sort((a, b) => worth(b) - worth(a) || b - a)
   const chosen = new Set<number>()
   const begun = new Set<number>()

@@ -8,7 +8,7 @@ import { callLine } from './calls.ts'
 import { excerptsFrom, hasHandle, sourcesOf } from './excerpts.ts'
 import { factsOf, keepsPlan, openPart, outcomeOf, type Fact } from './facts.ts'
 import { textResultLine, textResultsIn } from './text-results.ts'
-import { userMessages } from './user-messages.ts'
+import { userMessages, type UserMessages } from './user-messages.ts'
 
 /** What stands in place of folded items. */
 export interface HandoverRecord {
@@ -58,14 +58,16 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
     )
   const state = blocksOf('state', FACTS_SHARE)
   const people = items.filter((item) => isFromPerson(item) && !textResults.has(item))
-  const users = userMessages(draft, people, left * USER_SHARE)
+  const isTalk = items.every(({ kind }) => kind !== 'call' && kind !== 'result') && textResults.size === 0
+  const answers = isTalk ? items.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '') : []
+  const users = userMessages(draft, people, left * USER_SHARE, answers)
   const said = take(users.text)
   const plan = blocksOf('plan', PLAN_SHARE)
   const work = blocksOf('work', FACTS_SHARE)
   const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
   take(media.text)
   const sources = sourcesOf(draft, folded, textResults)
-  const entries = entriesOf(draft, items, textResults, users.numbers)
+  const entries = entriesOf(draft, items, textResults, users)
   const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
   const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
@@ -145,18 +147,22 @@ function entriesOf(
   draft: Draft,
   items: readonly Item[],
   textResults: ReadonlySet<Item>,
-  numbers: ReadonlyMap<Item, number>,
+  { numbers, answers }: UserMessages,
 ): Entry[] {
   const outcome = outcomeOf(items)
   return items.flatMap((item): Entry[] => {
     const text = item.text.trim()
     const number = numbers.get(item)
-    if (number !== undefined) return [{ text: `[user message ${number}: ${quoteOf(text)}]`, kind: 'user' }]
+    if (number !== undefined)
+      return [{ text: `[user message ${number}${answers === undefined ? `: ${quoteOf(text)}` : ''}]`, kind: 'user' }]
     if (textResults.has(item)) {
       const handle = hasHandle(draft, item) ? draft.handleOf(item.text) : undefined
       return [{ text: textResultLine(item, handle), kind: 'called' }]
     }
-    if (item.kind === 'assistant' && text !== '') return [{ text: `· ${text}`, kind: 'said' }]
+    if (item.kind === 'assistant' && text !== '') {
+      const shown = answers === undefined ? text : (answers.get(item) ?? '')
+      return shown === '' ? [] : [{ text: `· ${shown}`, kind: 'said' }]
+    }
     if (item.kind !== 'call' || keepsPlan(item)) return []
     const end = outcome(item)
     return [{ text: `» ${callLine(item)}${end === undefined ? '' : ` → ${end}`}`, kind: 'called' }]
