@@ -36,7 +36,7 @@ function aboutOf(text: string): string {
 }
 
 /** Answers of `recall` repeat what is found anyway, thoughts are no part of the archive, and the system prompt is always in view. */
-export const isSearched = ({ kind, text }: Pick<Said, 'kind' | 'text'>, tool: string | undefined): boolean =>
+const isSearched = ({ kind, text }: Pick<Said, 'kind' | 'text'>, tool: string | undefined): boolean =>
   text !== '' &&
   kind !== 'reasoning' &&
   kind !== 'instruction' &&

@@ -104,12 +104,15 @@ describe('what recall finds', () => {
     ['tool:bash limit', ['#3', '#4']],
     ['role:user limit', ['#5']],
     ['"the limit is 30"', ['#5']],
+    ['"=> {"', ['#7']],
+    ['"limit of" role:tool', ['#4']],
   ])('is narrowed by %s', async (query, names) => {
     const said = [
       ...run('Read', { path: 'src/send.ts' }, 'limit = 10', 'a'),
       ...run('bash', { command: 'grep limit' }, 'the limit of it', 'b'),
       user('the limit is 30'),
       answer('a limit of thirty'),
+      answer('() => { }'),
     ]
     const { items } = await find(said, query)
     expect(items.map(({ handle }) => handle ?? '').sort()).toEqual(names)
@@ -132,6 +135,12 @@ describe('what recall finds', () => {
     const line = 'The deployment to the northern cluster needs the approval of two people from the platform team'
     const { items } = await find([user(`${line}.`), answer('Noted.'), user(`${line}!`)], 'approval for the deployment')
     expect(items.filter(({ excerpt }) => excerpt.startsWith(line)).map(({ handle }) => handle)).toEqual(['#3'])
+  })
+
+  it('says what of a query is not understood', async () => {
+    const { text, items } = await find([user('The rollout is stuck.')], 'rollout since:yesterday')
+    expect(items).toHaveLength(1)
+    expect(text).toMatch(/^\(since:yesterday is no time: give 2h, 3d or a date\.\)\n#1: The rollout/)
   })
 
   it('says what was searched where there is nothing, and the words that come nearest', async () => {

@@ -142,7 +142,7 @@ const SIMILAR = 0.5
 const WORD = /[\p{L}\p{N}_]{3,40}/gu
 
 /** What was searched in vain, and the words nearest to those that were asked. */
-export async function nearestWords(found: readonly Found[], { words }: Query, text: string): Promise<string> {
+export async function nearestWords(found: readonly Found[], { words, exact }: Query, text: string): Promise<string> {
   const asked = text.toLowerCase().match(WORD) ?? []
   const best = new Map<string, number>()
   const seen = new Set<string>()
@@ -159,7 +159,7 @@ export async function nearestWords(found: readonly Found[], { words }: Query, te
   const nearest = [...best].sort((a, b) => b[1] - a[1]).slice(0, MOST_NEAREST)
   const near = nearest.length === 0 ? '' : ` Words that do occur: ${nearest.map(([word]) => word).join(', ')}.`
   const looked = `${found.length.toLocaleString('en')} ${found.length === 1 ? 'entry was' : 'entries were'} searched`
-  const what = words.length === 0 ? 'it holds no word to look for' : looked
+  const what = words.length === 0 && exact.length === 0 ? 'it holds no word to look for' : looked
   return `Nothing in this conversation mentions ${JSON.stringify(text.slice(0, 100))}; ${what}.${near}`
 }
 

@@ -121,9 +121,12 @@ async function answerFrom(
   const { corpus, ranked = corpus.rank(query) } = await look(query)
   const found = corpus.candidates
   const best = telling(distinct(found, ranked, MOST_PASSAGES))
-  const room = Math.max(LEAST_CHARACTERS, maxCharacters)
-  if (best.length === 0) return { items: [], text: (await nearestWords(found, query, text)).slice(0, room) }
-  return render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
+  const note =
+    query.noTime === undefined ? '' : `(since:${query.noTime.slice(0, 40)} is no time: give 2h, 3d or a date.)\n`
+  const room = Math.max(LEAST_CHARACTERS, maxCharacters) - note.length
+  if (best.length === 0) return { items: [], text: note + (await nearestWords(found, query, text)).slice(0, room) }
+  const answer = render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
+  return { ...answer, text: note + answer.text }
 }
 
 const telling = (ranked: readonly Ranked[]): readonly Ranked[] =>

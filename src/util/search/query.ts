@@ -16,6 +16,8 @@ export interface Query {
   readonly role?: string
   /** Milliseconds since 1970. */
   readonly since?: number
+  /** What was given for `since:` and is no time. */
+  readonly noTime?: string
 }
 
 const FILTER = /(?:^|\s)(file|tool|role|since):(?:"([^"]+)"|(\S+))/gi
@@ -34,6 +36,7 @@ export function readQuery(text: string, now: number): Query {
   })
   const exact = [...rest.matchAll(QUOTED)].map(([, one, other]) => (one ?? other ?? '').toLowerCase().trim())
   const { file, tool, role, since } = filters
+  const time = timeOf(since, now)
   return {
     // A file or a tool alone is asked by its own words.
     ...wordsQuery(`${rest} ${file ?? ''} ${tool ?? ''}`),
@@ -42,7 +45,8 @@ export function readQuery(text: string, now: number): Query {
     file,
     tool,
     role,
-    since: timeOf(since, now),
+    since: time,
+    noTime: time === undefined ? since : undefined,
   }
 }
 

@@ -61,7 +61,7 @@ const EXACT = 3
 const NAMED = 3
 const SHORTEST_COMMAND = 6
 
-export const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
+const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
 
 /** The words of an entry as numbers, each passage in the language of the whole. */
 export function indexOf(entry: Entry): Indexed {
@@ -137,7 +137,8 @@ export class Corpus<C extends Candidate = Candidate> {
     const best = new Best()
     const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1) * 2 * NAMED
     for (let at = AROUND.length; at < this.#next; at++) {
-      const around = scoreAt(hits, at, rarity)
+      // A string of signs has no words: it is looked for in all texts.
+      const around = hits.length === 0 && query.exact.length > 0 ? 1 : scoreAt(hits, at, rarity)
       // Looking at the entry takes longer than all that stands before this.
       if (around === 0 || around * most < best.least) continue
       const c = this.#entries[at]
@@ -147,7 +148,9 @@ export class Corpus<C extends Candidate = Candidate> {
       const passage = at - this.#first[c]!
       const named = isNamed(query, entry) ? NAMED * (1 + c / this.candidates.length) : 1
       const weight = entry.role === 'user' ? PEOPLE : named
-      best.add({ entry: c, passage, score: around * weight * exactness(query, entry, indexed.spans[passage]!) })
+      const exact = exactness(query, entry, indexed.spans[passage]!)
+      if (hits.length === 0 && exact === 1) continue
+      best.add({ entry: c, passage, score: around * weight * exact })
     }
     return best.sorted()
   }

@@ -1,3 +1,4 @@
+import type { Item } from '../../../core/item.ts'
 import type { FoldStep } from '../../../core/policy.ts'
 import { USER_SHARE, writeRecord } from '../record/write-record.ts'
 import { excerptOf } from '../summary/transcript.ts'
@@ -16,7 +17,9 @@ const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
 /** What words leave free for the next turns: with less, each of them would need a compaction. */
-const FREE_SHARE = 0.06
+const FREE_SHARE = 0.12
+/** The same in a talk without tools, whose turns are short. */
+const FREE_OF_TALK = 0.06
 /**
  * The upper bound of what a fold aims at is no more than this share of the limit, since the next steps come behind it; or, where a long task and
  * instructions take most of it, than this share of what they leave.
@@ -85,6 +88,7 @@ function foldBefore(
   const folded = foldableIn(draft, 0, tailFrom)
   if (folded.length === 0) return undefined
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
+  const freeShare = isTalk(items) ? FREE_OF_TALK : FREE_SHARE
   // The record gets what the tail leaves, within its own bounds.
   const tail = rangeTokens(draft, tailFrom, items.length)
   const fitting = Math.min(
@@ -98,7 +102,7 @@ function foldBefore(
       Math.min(LEAST_OF_SOURCE * saved, least),
       Math.min(budget - tail, summaryShare * limitTokens),
       // What was said stays while the window has room for it, whatever the aim of this compaction is.
-      Math.min(spokenTokens(draft, folded) / USER_SHARE, rest - FREE_SHARE * limitTokens - tail),
+      Math.min(spokenTokens(draft, folded) / USER_SHARE, rest - freeShare * limitTokens - tail),
     )
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)
@@ -106,12 +110,14 @@ function foldBefore(
   return used >= saved ? undefined : { folded, text, stored, saved, measure, unused: budget - tail - used }
 }
 
+const isTalk = (items: readonly Item[]): boolean => !items.some(({ kind }) => kind === 'call' || kind === 'result')
+
 /** Tokens of what people wrote; where nothing was done but talk, of what the model answered as well. */
 function spokenTokens({ items, tokensOf }: Draft, folded: readonly number[]): number {
-  const isTalk = !items.some(({ kind }) => kind === 'call' || kind === 'result')
+  const countsAnswers = isTalk(items)
   const spoken = folded.filter((index) => {
     const { kind } = items[index]!
-    return kind === 'user' || (isTalk && kind === 'assistant')
+    return kind === 'user' || (countsAnswers && kind === 'assistant')
   })
   return spoken.reduce((sum, index) => sum + tokensOf(items[index]!), 0)
 }

@@ -35,7 +35,7 @@ interface Entry {
 /**
  * Everything that people said, in order and word for word. Where it is too much, the longest messages are shown as head + tail with a handle;
  * where even that is too much, their paragraphs that say most for their length, with one handle for the rest. None leaves without a trace, and a
- * message that was sent again is shown once. In a talk without tools, paragraphs of `answers` compete for that room.
+ * message that was sent again is shown once. Paragraphs of `answers` compete for that room.
  */
 export function userMessages(
   draft: Draft,
@@ -119,14 +119,8 @@ function tellingParts(
     }),
   )
   const worths = worthsOf(parts.map(({ text }) => text))
-  const isSpoken = ({ entry }: Part): boolean => entry < people.length
-  const isNewest = (part: Part): boolean => isSpoken(part) && part.entry >= people.length - NEWEST
-  const usual = (some: readonly Part[]): number => some.reduce((sum, { tokens }) => sum + tokens, 0) / some.length
-  const told = parts.filter((part) => !isSpoken(part))
-  // Answers at greater length than people speak explain, and can be given again.
-  const voice = Math.min(1, usual(parts.filter(isSpoken)) / usual(told))
-  const worth = (i: number): number =>
-    isNewest(parts[i]!) ? Infinity : (worths[i]! / parts[i]!.tokens) * (isSpoken(parts[i]!) ? 1 : voice)
+  const isNewest = ({ entry }: Part): boolean => entry < people.length && entry >= people.length - NEWEST
+  const worth = (i: number): number => (isNewest(parts[i]!) ? Infinity : worths[i]! / parts[i]!.tokens)
   const order = parts.map((_, i) => i).sort((a, b) => worth(b) - worth(a) || b - a)
   const chosen = new Set<number>()
   const begun = new Set<number>()
@@ -148,6 +142,18 @@ function tellingParts(
   return texts.map((shown, entry) =>
     begun.has(entry) ? wholeOf({ ...entries[entry]!, words: shown.join(shown.includes(GAP) ? '\n' : '\n\n') }) : '',
   )
+}
+
+/** Answers this much longer than what people say explain, and can be given again; shorter ones are the other half of what was said. */
+const ALIKE = 1.5
+
+/** Whether the paragraphs of some items are about as short as those of others, or shorter. */
+export function isAlike(answers: readonly Item[], people: readonly Item[]): boolean {
+  const usual = (items: readonly Item[]): number => {
+    const paragraphs = items.flatMap(({ text }) => text.trim().split(PARAGRAPH))
+    return paragraphs.reduce((sum, { length }) => sum + length, 0) / paragraphs.length
+  }
+  return answers.length > 0 && people.length > 0 && usual(answers) <= ALIKE * usual(people)
 }
 
 const PARAGRAPH = /\n[ \t]*\n/

@@ -8,7 +8,7 @@ import { callLine } from './calls.ts'
 import { excerptsFrom, hasHandle, sourcesOf } from './excerpts.ts'
 import { factsOf, keepsPlan, openPart, outcomeOf, type Fact } from './facts.ts'
 import { textResultLine, textResultsIn } from './text-results.ts'
-import { userMessages, type UserMessages } from './user-messages.ts'
+import { isAlike, userMessages, type UserMessages } from './user-messages.ts'
 
 /** What stands in place of folded items. */
 export interface HandoverRecord {
@@ -23,6 +23,8 @@ export interface HandoverRecord {
 
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
 export const USER_SHARE = 0.9
+/** Of a talk without tools, where nothing else needs much. */
+const TALK_SHARE = 0.95
 const MEDIA_SHARE = 0.5
 const PLAN_SHARE = 0.12
 const PROSE_SHARE = 0.65
@@ -59,9 +61,14 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const state = blocksOf('state', FACTS_SHARE)
   const people = items.filter((item) => isFromPerson(item) && !textResults.has(item))
   const isTalk = items.every(({ kind }) => kind !== 'call' && kind !== 'result') && textResults.size === 0
-  const answers = isTalk ? items.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '') : []
-  const users = userMessages(draft, people, left * USER_SHARE, answers)
-  const said = take(users.text)
+  const said = isTalk ? items.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '') : []
+  const users = userMessages(
+    draft,
+    people,
+    left * (isTalk ? TALK_SHARE : USER_SHARE),
+    isAlike(said, people) ? said : [],
+  )
+  const spoken = take(users.text)
   const plan = blocksOf('plan', PLAN_SHARE)
   const work = blocksOf('work', FACTS_SHARE)
   const media = mediaFrom(draft, folded, left * MEDIA_SHARE)
@@ -71,7 +78,7 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
   const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
-  const head = joined([intro, state, said, plan])
+  const head = joined([intro, state, spoken, plan])
   const body = joined([account, work, media.text, excerpts.text, '[End of the condensed record.]'])
   return {
     text: `${head}\n\n${body}`,
