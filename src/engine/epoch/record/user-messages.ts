@@ -24,6 +24,8 @@ const MOST_OF_ONE = 0.125
 const NEWEST = 3
 /** The number of a message and the end of its line. */
 const LEAST_LINE_TOKENS = 4
+/** The same of an answer, with the line that says what it answers. */
+const ANSWER_LINE_TOKENS = 10
 
 interface Entry {
   readonly words: string
@@ -85,8 +87,11 @@ export function userMessages(
     lines.push(othersNote(draft, text))
   }
   const text = `What the user said, in order:\n${lines.join('\n')}`
-  if (isCutEnough || answers.length === 0) return { text, stored, numbers }
-  return { text, stored, numbers, answers: new Map(answers.map((item, i) => [item, both[entries.length + i]!])) }
+  if (answers.length === 0) return { text, stored, numbers }
+  const told = isCutEnough
+    ? tellingParts(draft, [], answers, budget - draft.countText(text))
+    : both.slice(entries.length)
+  return { text, stored, numbers, answers: new Map(answers.map((item, i) => [item, told[i]!])) }
 }
 
 const wholeOf = ({ words, lines }: Entry): string => [words, ...lines].filter((part) => part !== '').join('\n')
@@ -127,7 +132,8 @@ function tellingParts(
   let left = budget - draft.countText(othersNote(draft, ''))
   for (const i of order) {
     const { entry, tokens } = parts[i]!
-    const first = begun.has(entry) ? 0 : LEAST_LINE_TOKENS + draft.countText(entries[entry]!.lines.join('\n'))
+    const line = entry < people.length ? LEAST_LINE_TOKENS : ANSWER_LINE_TOKENS
+    const first = begun.has(entry) ? 0 : line + draft.countText(entries[entry]!.lines.join('\n'))
     if (tokens + first > left) continue
     left -= tokens + first
     chosen.add(i)

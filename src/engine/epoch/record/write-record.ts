@@ -157,11 +157,14 @@ function entriesOf(
   { numbers, answers }: UserMessages,
 ): Entry[] {
   const outcome = outcomeOf(items)
-  return items.flatMap((item): Entry[] => {
+  return items.flatMap((item, i): Entry[] => {
     const text = item.text.trim()
     const number = numbers.get(item)
-    if (number !== undefined)
-      return [{ text: `[user message ${number}${answers === undefined ? `: ${quoteOf(text)}` : ''}]`, kind: 'user' }]
+    const isLeftOut = answers !== undefined && (answers.get(items[i + 1]!) ?? '') === ''
+    // Beside parts of answers it says what they answer.
+    if (number !== undefined && isLeftOut) return []
+    const quote = answers === undefined ? `: ${quoteOf(text)}` : ''
+    if (number !== undefined) return [{ text: `[user message ${number}${quote}]`, kind: 'user' }]
     if (textResults.has(item)) {
       const handle = hasHandle(draft, item) ? draft.handleOf(item.text) : undefined
       return [{ text: textResultLine(item, handle), kind: 'called' }]
