@@ -1,5 +1,4 @@
 import { pipeline } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Codec, ModelResponse } from '../core/codec.ts'
 import type { HeaderReader } from '../formats/endpoints.ts'
 import { parsedJson, recordOf } from '../core/values.ts'
@@ -17,6 +16,14 @@ export interface UpstreamAnswer {
   readonly headers: Headers
   readonly header: HeaderReader
   readonly body: AnswerBody
+}
+
+/** Whether a promise settles in time. */
+function settledWithin(waitMs: number, promise: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, Math.max(0, waitMs), false)
+    promise.then(() => resolve(true), reject).finally(() => clearTimeout(timer))
+  })
 }
 
 /** The body of an upstream's answer. What was read ahead stays part of it. */
@@ -44,10 +51,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
   async peek(waitMs = Infinity): Promise<Uint8Array | 'end' | 'late'> {
     this.#reading ??= this.#read()
     if (waitMs !== Infinity) {
-      const timer = new AbortController()
-      const late = delay(Math.max(0, waitMs), undefined, { signal: timer.signal }).catch(() => undefined)
-      const isInTime = await Promise.race([this.#reading.then(() => true), late]).finally(() => timer.abort())
-      if (isInTime !== true) {
+      if (!(await settledWithin(waitMs, this.#reading))) {
         // The next read hears of a failure.
         this.#reading.catch(() => undefined)
         return 'late'
