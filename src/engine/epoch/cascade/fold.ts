@@ -1,4 +1,3 @@
-import type { Item } from '../../../core/item.ts'
 import type { FoldStep } from '../../../core/policy.ts'
 import { USER_SHARE, writeRecord } from '../record/write-record.ts'
 import { excerptOf } from '../summary/transcript.ts'
@@ -18,8 +17,6 @@ const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
 /** What words leave free for the next turns: with less, each of them would need a compaction. */
 const FREE_SHARE = 0.12
-/** The same in a talk without tools, whose turns are short. */
-const FREE_OF_TALK = 0.06
 /**
  * The upper bound of what a fold aims at is no more than this share of the limit, since the next steps come behind it; or, where a long task and
  * instructions take most of it, than this share of what they leave.
@@ -88,7 +85,6 @@ function foldBefore(
   const folded = foldableIn(draft, 0, tailFrom)
   if (folded.length === 0) return undefined
   const saved = folded.reduce((sum, i) => sum + draft.tokensOf(items[i]!), 0)
-  const freeShare = isTalk(items) ? FREE_OF_TALK : FREE_SHARE
   // The record gets what the tail leaves, within its own bounds.
   const tail = rangeTokens(draft, tailFrom, items.length)
   const fitting = Math.min(
@@ -102,7 +98,7 @@ function foldBefore(
       Math.min(LEAST_OF_SOURCE * saved, least),
       Math.min(budget - tail, summaryShare * limitTokens),
       // What was said stays while the window has room for it, whatever the aim of this compaction is.
-      Math.min(spokenTokens(draft, folded) / USER_SHARE, rest - freeShare * limitTokens - tail),
+      Math.min(spokenTokens(draft, folded) / USER_SHARE, rest - FREE_SHARE * limitTokens - tail),
     )
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)
@@ -110,14 +106,12 @@ function foldBefore(
   return used >= saved ? undefined : { folded, text, stored, saved, measure, unused: budget - tail - used }
 }
 
-const isTalk = (items: readonly Item[]): boolean => !items.some(({ kind }) => kind === 'call' || kind === 'result')
-
 /** Tokens of what people wrote; where nothing was done but talk, of what the model answered as well. */
 function spokenTokens({ items, tokensOf }: Draft, folded: readonly number[]): number {
-  const countsAnswers = isTalk(items)
+  const isTalk = !items.some(({ kind }) => kind === 'call' || kind === 'result')
   const spoken = folded.filter((index) => {
     const { kind } = items[index]!
-    return kind === 'user' || (countsAnswers && kind === 'assistant')
+    return kind === 'user' || (isTalk && kind === 'assistant')
   })
   return spoken.reduce((sum, index) => sum + tokensOf(items[index]!), 0)
 }
