@@ -3,13 +3,15 @@
  * needed. Beside two yardsticks under the same limits: plain BM25 over passages, and "people's messages whole, newest first, then the newest
  * answers".
  *
- *   npx tsx bench/found.ts [--windows 16000,32000,64000] [--corpora talk,essays,memory,agents] [--sessions 4] [--recall true|false]
+ *   npx tsx bench/found.ts [--windows 16000,32000,64000] [--corpora talk,essays,memory,agents,speed] [--sessions 4] [--recall true|false]
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createPlimsoll } from '../src/index.ts'
 import { codecs } from '../src/formats/registry.ts'
 import { RecallIndex, readableText } from '../src/lab/replay/recall.ts'
+import { Corpus, indexOf } from '../src/util/search/rank.ts'
+import { wordsQuery } from '../src/util/search/query.ts'
 import { loadFile } from '../src/lab/transcripts/load.ts'
 import { type Message, TALKS, type Talk } from './lib/found-talks.ts'
 import { filesBelow, sharedData } from './lib/shared.ts'
@@ -18,7 +20,7 @@ import { bm25, passagesOf } from './lib/bm25.ts'
 const { values } = parseArgs({
   options: {
     windows: { type: 'string', default: '16000,32000,64000' },
-    corpora: { type: 'string', default: 'talk,essays,memory,agents' },
+    corpora: { type: 'string', default: 'talk,essays,memory,agents,speed' },
     sessions: { type: 'string', default: '4' },
     policy: { type: 'string', default: 'plimsoll' },
   },
@@ -31,6 +33,10 @@ const transcripts = join(data, 'transcripts')
 /** Characters that an answer of `recall` may have. */
 const SIZES = [2_400, 6_000] as const
 const MODEL = 'gpt-4o'
+/** Questions that are asked as a message, each of them a request. */
+const MOST_ASKED = 150
+/** What was recalled without being asked. */
+const BLOCK = /\[Earlier passages of this conversation[^]*?\[End of earlier passages\.\]/
 
 class Share {
   #found = 0
@@ -73,6 +79,8 @@ async function measureTalk({ name, messages, questions }: Talk, window: number):
   const codec = codecs.get('openai-chat')!
   const view = new Share()
   const simple = new Share()
+  let turnsBehind = 0
+  let blocks = 0
   let compactions = 0
   let used = 0
   let room = 0
@@ -86,6 +94,8 @@ async function measureTalk({ name, messages, questions }: Talk, window: number):
       turn: turn.id,
       usage: { input: turn.load.count.tokens, cacheRead: 0, cacheWrite: 0, output: 300, reasoning: 0 },
     })
+    if (turn.epoch !== undefined) turnsBehind++
+    if (BLOCK.test(codec.decode(turn.text).items.at(-1)!.text)) blocks++
     if (turn.epoch === undefined || turn.epoch === epoch) continue
     epoch = turn.epoch
     compactions++
@@ -104,6 +114,7 @@ async function measureTalk({ name, messages, questions }: Talk, window: number):
       simple.add(evidence.filter((text) => simpleShown.includes(text)).length, evidence.length)
     }
   }
+  const asked = await askedAtTheEnd()
   const recalled = SIZES.map(() => new Share())
   const plain = SIZES.map(() => new Share())
   const scope = await session.scope()
@@ -125,10 +136,40 @@ async function measureTalk({ name, messages, questions }: Talk, window: number):
     simple,
     compactions,
     compactions === 0 ? '–' : (used / room).toFixed(2),
+    [asked.view, asked.either].join(' '),
+    `${asked.unasked} ${asked.tokens}`,
     ...recalled.flatMap((one, i) => [one, plain[i]]),
     ms.toFixed(1),
   ])
   await plimsoll.close()
+
+  /** Questions as the next message: what is in view, and what is in view or was recalled. */
+  async function askedAtTheEnd() {
+    const [view, either] = [new Share(), new Share()]
+    const sample = questions.filter((_, i) => i % Math.ceil(questions.length / MOST_ASKED) === 0)
+    let size = 0
+    for (const { text: content, evidence } of sample) {
+      const body = {
+        model: MODEL,
+        messages: [...messages, { role: 'assistant', content: 'Yes?' }, { role: 'user', content }],
+      }
+      const turn = await session.prepare({ format: 'openai-chat', body, targets: [{ model: MODEL, window }] })
+      const shown = codec
+        .decode(turn.text)
+        .items.map(({ text }) => text)
+        .join('\n')
+      const without = shown.replace(BLOCK, '')
+      size += shown.length - without.length
+      view.add(evidence.filter((one) => without.includes(one)).length, evidence.length)
+      either.add(evidence.filter((one) => shown.includes(one)).length, evidence.length)
+    }
+    return {
+      view,
+      either,
+      unasked: (blocks / Math.max(1, turnsBehind)).toFixed(2),
+      tokens: Math.round(size / 4 / sample.length),
+    }
+  }
 }
 
 /** Every so many calls of an agent session are asked about: a question costs as much as a call. */
@@ -190,7 +231,56 @@ async function measureAgents(window: number): Promise<void> {
         await plimsoll.close()
       }
     }
-  row(`agents, ${window}`, [view, '', asked, '', ...recalled.flatMap((one, i) => [one, plain[i]])])
+  row(`agents, ${window}`, [view, '', asked, '', '', '', ...recalled.flatMap((one, i) => [one, plain[i]])])
+}
+
+/** Milliseconds of processor time for a query and a new message by how much there is, and what indexing adds to a request of 150 KB. */
+async function measureSpeed(): Promise<void> {
+  const { messages, questions } = TALKS['talk']!(data!)
+  const texts = messages.flatMap(({ content }) => content.split('\n\n'))
+  for (const passages of [10_000, 100_000]) {
+    const corpus = new Corpus()
+    const add = (i: number): void => {
+      // The same words again, with a name of its own in each.
+      const entry = { text: `${texts[i % texts.length]!} case${i}`, role: i % 2 === 0 ? 'user' : 'assistant' }
+      corpus.add({ entry, indexed: indexOf(entry) })
+    }
+    for (let i = 0; i < passages; i++) add(i)
+    const asked = questions.slice(0, 60).map(({ text }) => wordsQuery(text))
+    for (const query of asked.slice(0, 10)) corpus.rank(query)
+    const query = cpuMs(() => asked.forEach((one) => corpus.rank(one))) / asked.length
+    const message = cpuMs(() => Array.from({ length: 1_000 }, (_, i) => add(passages + i))) / 1_000
+    row(`${passages.toLocaleString('en')} passages`, [`${query.toFixed(1)} query`, `${message.toFixed(3)} message`])
+  }
+  const size = (count: number): number => JSON.stringify(messages.slice(0, count)).length
+  const count = messages.findIndex((_, i) => size(i) > 150_000)
+  const plimsoll = createPlimsoll({ store: 'memory:', artifacts: 'memory:', telemetry: false, recall: { auto: false } })
+  const session = plimsoll.session({ id: 'speed' })
+  const [first, last] = [count - 40, count]
+  let requests = 0
+  let indexing = 0
+  for (let end = first; end < last; end += 2) {
+    const body = JSON.stringify({ model: MODEL, messages: messages.slice(0, end) })
+    const before = process.cpuUsage()
+    const turn = await session.prepare({ format: 'openai-chat', body, targets: [{ model: MODEL, window: 400_000 }] })
+    const used = process.cpuUsage(before)
+    requests += (used.user + used.system) / 1_000
+    await session.record({ turn: turn.id, usage: { input: 9, cacheRead: 0, cacheWrite: 0, output: 9, reasoning: 0 } })
+    const fresh = messages.slice(end, end + 2)
+    indexing += cpuMs(() => fresh.forEach(({ role, content: text }) => indexOf({ text, role })))
+  }
+  row('150 KB', [
+    `${((100 * indexing) / requests).toFixed(1)} % index`,
+    `${((2 * requests) / (last - first)).toFixed(1)} request`,
+  ])
+  await plimsoll.close()
+}
+
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
 }
 
 /** What the answer says before it acts, and the file or command that its first call names: not the lines that it copies. */
@@ -208,11 +298,15 @@ row('', [
   'ten lines',
   'compactions',
   'used',
+  'view, +auto',
+  'blocks, tok',
   ...SIZES.flatMap((size) => [`recall ${size}`, `bm25 ${size}`]),
   'ms a query',
 ])
 for (const corpus of values.corpora.split(',')) {
   const conversation = TALKS[corpus]?.(data)
-  for (const window of values.windows.split(',').map(Number))
-    await (conversation === undefined ? measureAgents(window) : measureTalk(conversation, window))
+  if (corpus === 'speed') await measureSpeed()
+  else
+    for (const window of values.windows.split(',').map(Number))
+      await (conversation === undefined ? measureAgents(window) : measureTalk(conversation, window))
 }

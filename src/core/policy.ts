@@ -48,6 +48,8 @@ export interface Policy {
   readonly passes?: number
   /** A compaction that takes longer continues without a model. @default 30000 */
   readonly timeMs?: number
+  /** Of the window, for passages out of view that match a person's new message, behind that message. @default none */
+  readonly recallShare?: number
   /** How a model writes summaries, where one is configured. @default out of band, while the request waits */
   readonly summaries?: SummaryRule
 }

@@ -32,11 +32,13 @@ export interface ItemSeen extends Base {
 export interface FirstSendEdit extends Base {
   readonly type: 'edit'
   readonly key: string
+  /** In the place of the item's; behind it where the cause is `recall`. */
   readonly text: string
   readonly reason: string
-  readonly handle: string
-  /** `window`: the result did not fit the window. @default the result's own size */
-  readonly cause?: 'window'
+  /** Of the item's text, where another takes its place. */
+  readonly handle?: string
+  /** `window`: the result did not fit the window. `recall`: passages out of view that match a message. @default the result's own size */
+  readonly cause?: 'window' | 'recall'
   /** The limit at that time, in tokens. */
   readonly limit?: number
 }

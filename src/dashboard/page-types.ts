@@ -177,6 +177,16 @@ export interface MeterRow {
   readonly ratio: { readonly low: number; readonly median: number; readonly high: number }
 }
 
+/** Passages that a search found in one message, call or result. */
+export interface FoundRow {
+  readonly tenant: string
+  readonly session: string
+  readonly kind: string
+  readonly tool: string | undefined
+  readonly at: number | undefined
+  readonly excerpt: string
+}
+
 export interface LearnedRow extends LearnedEntry {
   readonly id: string
 }

@@ -1,5 +1,6 @@
 import { PlimsollError } from '../core/errors.ts'
 import { type Handle, isHandle } from '../core/handles.ts'
+import type { RecallAnswer } from '../engine/readers/recall.ts'
 import type { Plimsoll } from '../plimsoll.ts'
 import type { StepOwner } from '../gateway/hidden/session.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
@@ -7,6 +8,7 @@ import { conversationPageOf, hiddenRowsOf } from './conversation-page.ts'
 import type { CountText, FoldedLog } from './session-log.ts'
 import type {
   DashboardInfo,
+  FoundRow,
   LearnedRow,
   MeterRow,
   PolicyRow,
@@ -22,7 +24,7 @@ import type { StoredSessions } from './stored-sessions.ts'
 export interface RouteDeps {
   readonly info: () => Promise<DashboardInfo>
   readonly sessions: StoredSessions
-  readonly plimsoll: Pick<Plimsoll, 'artifacts' | 'ledger' | 'session'>
+  readonly plimsoll: Pick<Plimsoll, 'archive' | 'artifacts' | 'ledger' | 'session'>
   readonly priceOf: PriceOf
   readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
@@ -52,6 +54,9 @@ export interface Route {
 
 const MOST_ROWS = 2_000
 const MOST_FIGURES = 100
+const MOST_TENANTS = 10
+/** Of a search, for each tenant. */
+const FOUND = { limit: 20, max_characters: 20_000 }
 const ROWS_A_PAGE = 200
 /** The largest part of an artifact in one answer; the rest is read in ranges or downloaded. */
 const MOST_TEXT_BYTES = 256 * 1024
@@ -63,6 +68,25 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     async answer({ sessions }, asked, audience) {
       const rows = await seen(sessions, audience, textIn(asked, 'q', ''))
       return { total: rows.length, rows: rows.slice(0, MOST_ROWS) }
+    },
+  },
+  /** What was said and returned, in one session or all that the caller sees, as `recall` finds it. */
+  search: {
+    method: 'GET',
+    async answer({ sessions, plimsoll }, asked, audience): Promise<{ readonly rows: readonly FoundRow[] }> {
+      const [query, session] = [textIn(asked, 'q'), textIn(asked, 'session', '') || undefined]
+      const tenants =
+        session === undefined
+          ? new Set((await seen(sessions, audience)).map(({ tenant }) => tenant))
+          : [tenantIn(asked, audience)]
+      const rows: FoundRow[] = []
+      for (const tenant of [...tenants].slice(0, MOST_TENANTS)) {
+        const readers = plimsoll.archive.readers({ tenant, session })
+        const { items } = (await readers.call({ name: 'recall', input: { query, ...FOUND } })) as RecallAnswer
+        for (const { handle = '', kind, toolName: tool, at, excerpt } of items)
+          rows.push({ tenant, session: session ?? handle.slice(0, handle.lastIndexOf('#')), kind, tool, at, excerpt })
+      }
+      return { rows }
     },
   },
   figures: {

@@ -65,6 +65,8 @@ export interface EngineDeps {
   readonly redact?: (text: string) => string
   /** Cache marks are set where the client set none. @default false */
   readonly cacheMarks?: boolean
+  /** False: nothing is recalled that was not asked for. */
+  readonly autoRecall?: boolean
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
   /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */

@@ -19,6 +19,16 @@ export interface SearchHit {
   readonly session: string
   readonly version: number
   readonly excerpt: string
+  /** Of a passage in context: where it begins in what is searched of the record, and how well it matches. */
+  readonly from?: number
+  readonly score?: number
+}
+
+export interface SearchOptions {
+  readonly session?: string
+  readonly limit?: number
+  /** Passages as `recall` ranks them, each a hit: what stands beside the asked words is among them. @default records with one of the words */
+  readonly inContext?: boolean
 }
 
 /**
@@ -58,7 +68,7 @@ export interface SessionStore {
   seen(tenant: string, identities: readonly string[], options?: { session?: string }): Promise<ReadonlySet<string>>
   list(tenant: string, options?: { limit?: number; after?: string }): Promise<readonly SessionInfo[]>
   /** Full-text search over archived text. */
-  search(tenant: string, query: string, options?: { session?: string; limit?: number }): Promise<readonly SearchHit[]>
+  search(tenant: string, query: string, options?: SearchOptions): Promise<readonly SearchHit[]>
   /** Copies the log up to `version` under a new name. */
   fork(tenant: string, from: string, to: string, version?: number): Promise<number>
   remove(tenant: string, session: string): Promise<boolean>

@@ -206,6 +206,7 @@ export const POLICY: Schema<Policy> = group(
     prices: data<Policy['prices']>(),
     tools: group('', { allow: list('', text()), deny: list('', text()) }),
     stop: share(),
+    recallShare: share(),
     reserve: data<Policy['reserve']>(),
     lowerOutput: group('', { minTokens: tokens('', 0), minShare: share() }, { required: ['minTokens', 'minShare'] }),
     aim: oneOf('', AIMS),

@@ -311,6 +311,18 @@ export const LIBRARY = {
     live: true,
   }),
   /**
+   * `auto`: behind a person's new message stand the passages out of view that match it clearly better than what is in view, once something was
+   * compacted. @default { auto: true }
+   */
+  recall: setting(
+    group('How what left view is found again', {
+      auto: on(
+        'Add passages out of view that match a new message of a person, at most 1.5 % of the window (default: true)',
+      ),
+    }),
+    {},
+  ),
+  /**
    * Removes secrets from archive, artifacts and summaries: values of environment variables, and known token formats. Stored content is then not
    * byte-exact where it contained a secret. @default false
    */

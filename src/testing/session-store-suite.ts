@@ -215,6 +215,34 @@ const searchCases: StoreCases = {
     assert.equal(await first('ОШИБКА'), 3)
     assert.equal(await first('records.ts 42'), 4)
   },
+  async 'gives the order of `recall` where it is asked for what stands in context'(store) {
+    const said = [
+      'Which harbour does the ferry from Bergen call at first?',
+      'Stavanger.',
+      'And who sails it?',
+      'Captain Olsen, since the spring.',
+      ...Array.from(
+        { length: 30 },
+        (_, i) => `Remark ${i} on the weather, the ${i % 3 === 0 ? 'ferry' : 'train'} and lunch.`,
+      ),
+      'The harbour of Bergen is closed on Sundays.',
+    ]
+    await store.append(
+      T,
+      's',
+      said.map((text, i) => item(`i${i}`, text, i)),
+    )
+    const alone = (await store.search(T, 'ferry from Bergen harbour')).map(({ version }) => version)
+    assert.equal(alone.includes(2), false, 'a text with none of the words is no hit')
+    const hits = await store.search(T, 'ferry from Bergen harbour', { inContext: true, limit: 5 })
+    assert.equal(hits[0]?.version, 1)
+    assert.equal(
+      hits.some(({ version }) => version === 2),
+      true,
+      'the answer stands beside its question',
+    )
+    assert.equal(hits[0]?.from, 0)
+  },
   async 'searches one session when asked to'(store) {
     await store.append(T, 's1', [item('a', 'needle')])
     await store.append(T, 's2', [item('b', 'needle')])

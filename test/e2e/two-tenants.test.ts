@@ -82,6 +82,10 @@ describe('two tenants on the dashboard', () => {
     expect([shown.status, holds(shown.text)]).toEqual([200, [who]])
     const stored = await ask(who, `/plimsoll/ui/artifact?${query(who)}&handle=${handles[who]}`)
     expect([stored.status, holds(stored.text)]).toEqual([200, [who]])
+    for (const where of ['', `&${query(who)}`]) {
+      const found = await ask(who, `/plimsoll/ui/search?q=lighthouse%20orchard${where}`)
+      expect([found.status, holds(found.text)]).toEqual([200, [who]])
+    }
     for (const path of ['spending', 'meter', 'info'])
       expect(holds((await ask(who, `/plimsoll/ui/${path}`)).text)).toEqual([])
     const { total } = JSON.parse((await ask(who, '/plimsoll/ui/spending')).text) as { total: { calls: number } }
@@ -94,6 +98,7 @@ describe('two tenants on the dashboard', () => {
       await ask(who, `/plimsoll/ui/session?${query(other)}`),
       await ask(who, `/plimsoll/ui/conversation?${query(other)}`),
       await ask(who, `/plimsoll/ui/hidden?${query(other)}`),
+      await ask(who, `/plimsoll/ui/search?q=orchard&${query(other)}`),
       await ask(who, `/plimsoll/ui/artifacts?${query(other)}`),
       await ask(who, `/plimsoll/ui/artifact?${query(other)}&handle=${handles[other]}`),
       await ask(who, `/plimsoll/download/${handles[other]}?${query(other)}`),

@@ -64,6 +64,33 @@ describe('what recall finds', () => {
     expect(text).toContain('#6 Read src/mail/send.ts, lines 1-5:')
   })
 
+  it.each(['/home/me/app/src/mail/send.ts', 'src/mail/send.ts', 'mail/send.ts, please'])(
+    'is the newest state of the part of a file that the words point to: %s',
+    async (file) => {
+      const part = (name: string, n: number) =>
+        `export function ${name}(order: Order) {\n  return queue.push(order, ${n})\n}\n\n`
+      const code = (n: number) => ['open', 'close', 'retry', 'drop'].map((name) => part(name, n)).join('')
+      const said = [
+        ...run('Read', { file_path: '/home/me/app/src/mail/send.ts' }, code(10), 'a'),
+        answer('The mail is sent by send.ts, and retry is what retries an order in the queue.'),
+        ...run('Read', { file_path: '/home/me/app/src/mail/send.ts' }, code(20), 'b'),
+        ...run('Read', { file_path: '/home/me/app/src/log/retry.ts' }, 'retry the order, retry the queue', 'c'),
+        answer('To retry an order means to push it to the queue again, said the retry of the order.'),
+      ]
+      const { items } = await find(said, `how the order is pushed by retry ${file}`, { limit: 3 })
+      expect(items[0]!.excerpt).toContain('retry(order: Order) {\n  return queue.push(order, 20)')
+    },
+  )
+
+  it('is what a command gave when it was last run', async () => {
+    const said = [
+      ...run('Bash', { command: 'npm run check -- --all' }, '3 problems in billing', 'a'),
+      user('There were problems in billing, many problems, and billing was all that we spoke of.'),
+      ...run('Bash', { command: 'npm run check -- --all' }, 'no problems', 'b'),
+    ]
+    expect((await find(said, 'problems now? npm run check -- --all')).items[0]!.excerpt).toBe('no problems')
+  })
+
   it('says that something later has taken the place of what it shows', async () => {
     const said = [
       ...run('Bash', { command: 'npm test' }, 'FAIL billing: total is NaN', 'a'),
@@ -77,12 +104,15 @@ describe('what recall finds', () => {
     ['tool:bash limit', ['#3', '#4']],
     ['role:user limit', ['#5']],
     ['"the limit is 30"', ['#5']],
+    ['"=> {"', ['#7']],
+    ['"limit of" role:tool', ['#4']],
   ])('is narrowed by %s', async (query, names) => {
     const said = [
       ...run('Read', { path: 'src/send.ts' }, 'limit = 10', 'a'),
       ...run('bash', { command: 'grep limit' }, 'the limit of it', 'b'),
       user('the limit is 30'),
       answer('a limit of thirty'),
+      answer('() => { }'),
     ]
     const { items } = await find(said, query)
     expect(items.map(({ handle }) => handle ?? '').sort()).toEqual(names)
@@ -105,6 +135,12 @@ describe('what recall finds', () => {
     const line = 'The deployment to the northern cluster needs the approval of two people from the platform team'
     const { items } = await find([user(`${line}.`), answer('Noted.'), user(`${line}!`)], 'approval for the deployment')
     expect(items.filter(({ excerpt }) => excerpt.startsWith(line)).map(({ handle }) => handle)).toEqual(['#3'])
+  })
+
+  it('says what of a query is not understood', async () => {
+    const { text, items } = await find([user('The rollout is stuck.')], 'rollout since:yesterday')
+    expect(items).toHaveLength(1)
+    expect(text).toMatch(/^\(since:yesterday is no time: give 2h, 3d or a date\.\)\n#1: The rollout/)
   })
 
   it('says what was searched where there is nothing, and the words that come nearest', async () => {

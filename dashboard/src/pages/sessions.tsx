@@ -4,6 +4,7 @@ import { get, post, useLoad } from '../api.ts'
 import { ago, bytes, dollars, plural } from '../format.ts'
 import { type Subscribe, useChanges } from '../live.ts'
 import { Action, Card, LoadBar, Problem, Saved } from '../parts/basics.tsx'
+import { Found } from '../parts/found.tsx'
 import { linkTo } from '../route.ts'
 
 const keyOf = ({ tenant, session }: { tenant: string; session: string }): string => JSON.stringify([tenant, session])
@@ -42,7 +43,7 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
         <input
           type="search"
           placeholder="Search sessions"
-          aria-label="Search sessions"
+          aria-label="Search sessions, and what was said in them"
           value={query}
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
@@ -73,6 +74,7 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
           </div>
         ))}
       </div>
+      <Found query={query} />
       {rows.length > most && <button onClick={() => setMost(most + ROWS_SHOWN)}>Show more</button>}
     </>
   )

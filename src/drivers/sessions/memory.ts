@@ -1,6 +1,6 @@
-import type { Epoch, FirstSendEdit, LogRecord } from '../../core/records.ts'
+import type { Epoch, FirstSendEdit, ItemSeen, LogRecord } from '../../core/records.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
-import type { FoundEpoch } from '../../ports/session-store.ts'
+import type { FoundEpoch, SearchHit, SearchOptions } from '../../ports/session-store.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import {
   checkedStore,
@@ -12,8 +12,9 @@ import {
   forkTargetExists,
   noSuchSession,
 } from './checked-store.ts'
-import { readQuery } from '../../util/search/query.ts'
-import { indexWords, rankRecords } from './search-words.ts'
+import { type Query, readQuery } from '../../util/search/query.ts'
+import type { AskedWord } from '../../util/search/words.ts'
+import { ENOUGH_RECORDS, indexWords, PER_WORD, placesOf, rankRecords, type StoredItem } from './search-words.ts'
 
 interface Entry {
   readonly session: string
@@ -22,6 +23,12 @@ interface Entry {
   readonly text: string
   /** Of an epoch. */
   readonly id: string | undefined
+  /** Of an item. */
+  readonly identity: string | undefined
+  /** Among all entries of the store: a later one is newer. */
+  readonly place: number
+  /** Of an item that was searched. */
+  words?: ReadonlySet<string>
 }
 
 interface Log {
@@ -48,6 +55,7 @@ export interface MemoryStoreOptions {
 export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
   const { clock = systemClock } = options
   const tenants = new Map<string, Tenant>()
+  let place = 0
 
   function tenantOf(name: string): Tenant {
     const tenant = tenants.get(name) ?? { logs: new Map(), found: new Map(), leases: new Map(), values: new Map() }
@@ -71,7 +79,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
     for (const record of records) {
       const text = JSON.stringify(record)
       const id = record.type === 'epoch' ? record.id : undefined
-      const entry = { session, version: log.entries.length + 1, text, id }
+      const identity = record.type === 'item-seen' ? record.identity : undefined
+      const entry = { session, version: log.entries.length + 1, text, id, identity, place: ++place }
       log.entries.push(entry)
       log.bytes += Buffer.byteLength(text)
       log.updatedAt = at
@@ -157,23 +166,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MaintainedStore {
         }))
     },
 
-    async search(tenantName, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) {
-      const asked = readQuery(query, clock.now())
-      const logs = [...tenantOf(tenantName).logs].filter(([name]) => session === undefined || name === session)
-      const holding = asked.words.map(() => 0)
-      let passages = 0
-      const candidates = logs.flatMap(([name, { entries }]) =>
-        entries.flatMap(({ version, text }) => {
-          const record = JSON.parse(text) as LogRecord
-          if (record.type !== 'item-seen') return []
-          passages++
-          const words = new Set(indexWords(record))
-          const held = asked.words.map((forms) => forms.some((form) => words.has(form)))
-          for (const [i, isHeld] of held.entries()) if (isHeld) holding[i]!++
-          return held.includes(true) ? [{ session: name, version, record }] : []
-        }),
-      )
-      return rankRecords(candidates, asked, { passages, holding }, limit)
+    async search(tenantName, query, { limit = DEFAULT_SEARCH_LIMIT, ...options } = {}) {
+      return searchIn(tenantOf(tenantName), readQuery(query, clock.now()), { ...options, limit })
     },
 
     async fork(tenantName, from, to, version) {
@@ -286,4 +280,36 @@ function removeLog({ logs, found, values }: Tenant, session: string): boolean {
   }
   for (const [key, { session: owner }] of values) if (owner === session) values.delete(key)
   return true
+}
+
+/** Chooses records as every store does, by the words of all; the words of an entry are read once. */
+function searchIn(
+  { logs, found }: Tenant,
+  asked: Query,
+  { session, inContext, limit }: SearchOptions & { readonly limit: number },
+): SearchHit[] {
+  const said = [...found]
+    .flatMap(([key, entries]) => (key.startsWith('item-seen ') ? entries : []))
+    .filter((entry) => session === undefined || entry.session === session)
+    .sort((a, b) => b.place - a.place)
+  for (const entry of said) entry.words ??= new Set(indexWords(recordOf(entry) as ItemSeen))
+  const holds = ({ words }: Entry, forms: AskedWord): boolean => forms.some((form) => words!.has(form))
+  const holders = asked.words.map((forms) => ({ forms, held: said.filter((entry) => holds(entry, forms)) }))
+  const counts = {
+    entries: new Set(said.map(({ identity }) => identity)).size,
+    holding: holders.map(({ held }) => held.length),
+  }
+  const present = holders.filter(({ held }) => held.length > 0).sort((a, b) => a.held.length - b.held.length)
+  const chosen = new Map<Entry, StoredItem>()
+  const choose = (entries: readonly Entry[]): void => {
+    for (const entry of entries) if (!chosen.has(entry)) chosen.set(entry, { ...entry, record: recordOf(entry) })
+  }
+  const [rarest] = present
+  if (present.length > 1)
+    choose(rarest!.held.filter((entry) => present.every(({ forms }) => holds(entry, forms))).slice(0, PER_WORD))
+  for (const { held } of present) if (chosen.size < ENOUGH_RECORDS) choose(held.slice(0, Math.max(limit, PER_WORD)))
+  const places = inContext === true ? placesOf([...chosen.values()], asked, counts) : []
+  for (const { session: of, first, last } of places)
+    choose(logs.get(of)?.entries.slice(Math.max(0, first - 1), last) ?? [])
+  return rankRecords([...chosen.values()], asked, counts, { inContext, limit })
 }

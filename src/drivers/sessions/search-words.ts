@@ -1,7 +1,8 @@
-import type { ItemSeen } from '../../core/records.ts'
-import type { SearchHit } from '../../ports/session-store.ts'
+import type { ItemSeen, LogRecord } from '../../core/records.ts'
+import { type CallHead, searchedText } from '../../core/searched-text.ts'
+import type { SearchHit, SearchOptions } from '../../ports/session-store.ts'
 import type { Query } from '../../util/search/query.ts'
-import { Corpus, type Counts, type Entry, headOf, indexOf } from '../../util/search/rank.ts'
+import { type Candidate, Corpus, type Counts, distinct, type Indexed, indexOf } from '../../util/search/rank.ts'
 import { readerOf, wordsOf } from '../../util/search/words.ts'
 
 const EXCERPT_LENGTH = 240
@@ -14,10 +15,8 @@ const LONGEST_BETWEEN = 256
 export interface StoredItem {
   readonly session: string
   readonly version: number
-  readonly record: ItemSeen
+  readonly record: LogRecord
 }
-
-const entryOf = ({ text, role, toolName: tool, at }: ItemSeen): Entry => ({ text, role, tool, at })
 
 /** Distinct words of a record, for the index. */
 export function indexWords(record: ItemSeen): string[] {
@@ -31,7 +30,9 @@ export function indexWords(record: ItemSeen): string[] {
 
 /** The words of a record in pieces, from both ends of its text towards the middle: what is said first and last is looked for most. */
 export function wordPieces(record: ItemSeen): readonly (() => readonly string[])[] {
-  const { text } = record
+  const said = searchedText(record, new Map())
+  if (said === undefined) return []
+  const { text } = said
   const read = readerOf(text)
   const pieces: (() => readonly string[])[] = []
   for (let from = 0; from < text.length;) {
@@ -39,7 +40,7 @@ export function wordPieces(record: ItemSeen): readonly (() => readonly string[])
     pieces.push(() => read(text.slice(start, end)))
     from = end
   }
-  const head = (): readonly string[] => wordsOf(headOf(entryOf(record)))
+  const head = (): readonly string[] => wordsOf(said.tool ?? '')
   return [head, ...pieces.map((_, i) => pieces[i % 2 === 0 ? i / 2 : pieces.length - (i + 1) / 2]!)]
 }
 
@@ -51,23 +52,90 @@ function endOfPiece(text: string, from: number): number {
   return end
 }
 
-/** Records in the order of their best passage: the one ranking, with the counts of everything that the store holds. */
-export function rankRecords(items: readonly StoredItem[], query: Query, counts: Counts, limit: number): SearchHit[] {
-  const ordered = items.toSorted((a, b) => a.record.at - b.record.at || a.version - b.version)
-  const corpus = new Corpus()
-  for (const { record } of ordered) {
-    const entry = entryOf(record)
-    corpus.add({ entry, indexed: indexOf(entry), isApart: true })
-  }
-  const hits = new Map<number, SearchHit>()
-  for (const { entry, passage } of corpus.rank(query, counts)) {
-    if (hits.has(entry)) continue
-    const { session, version, record } = ordered[entry]!
+/** Newest records looked at per word, the rarest word first, until there are enough of them. */
+export const PER_WORD = 100
+export const ENOUGH_RECORDS = 300
+/** Of the best records, what stands around them counts: neighbours for what was said, the call for a result. */
+const MOST_PLACED = 40
+const AROUND = 6
+
+interface Range {
+  readonly session: string
+  /** Versions, both included. */
+  readonly first: number
+  readonly last: number
+}
+
+/** Where the best of some records stand: what is loaded before they are put in order. */
+export function placesOf(found: readonly StoredItem[], query: Query, counts: Counts): Range[] {
+  const { corpus, items } = corpusOf(found, false)
+  const best = new Set(corpus.rank(query, counts).map(({ entry }) => entry))
+  return [...best].slice(0, MOST_PLACED).map((entry) => {
+    const { session, version } = items[entry]!
+    return { session, first: version - AROUND, last: version + AROUND }
+  })
+}
+
+/** Passages, or records in the order of their best one: the one ranking, with the counts of everything that the store holds. */
+export function rankRecords(
+  found: readonly StoredItem[],
+  query: Query,
+  counts: Counts,
+  { inContext = false, limit }: SearchOptions & { readonly limit: number },
+): SearchHit[] {
+  const { corpus, items } = corpusOf(found, inContext)
+  const isOneSession = (one: Placed, other: Placed): boolean => one.session === other.session
+  const hits: SearchHit[] = []
+  const known = new Set<number>()
+  const ranked = distinct(corpus.candidates, corpus.rank(query, counts), Infinity, isOneSession)
+  for (const { entry, passage, score } of ranked) {
+    if (!inContext && known.has(entry)) continue
+    known.add(entry)
+    const { session, version } = items[entry]!
     const { from } = corpus.candidates[entry]!.indexed.spans[passage]!
-    hits.set(entry, { session, version, excerpt: excerptOf(record.text, from) })
-    if (hits.size >= limit) break
+    const excerpt = excerptOf(corpus.candidates[entry]!.entry.text, from)
+    hits.push(inContext ? { session, version, excerpt, from, score } : { session, version, excerpt })
+    if (hits.length >= limit) break
   }
-  return [...hits.values()]
+  return hits
+}
+
+interface Placed extends Candidate {
+  readonly session: string
+}
+
+/** A record is put in order twice. */
+const indexes = new WeakMap<LogRecord, { readonly about: string | undefined; readonly indexed: Indexed }>()
+
+/** Sessions one after the other, the one that began last at the end, each in the order of its log. */
+function corpusOf(found: readonly StoredItem[], inContext: boolean) {
+  const began = new Map<string, number>()
+  for (const { session, record } of found) began.set(session, Math.min(record.at, began.get(session) ?? Infinity))
+  const ordered = found.toSorted(
+    (a, b) =>
+      began.get(a.session)! - began.get(b.session)! ||
+      (a.session < b.session ? -1 : a.session > b.session ? 1 : a.version - b.version),
+  )
+  const corpus = new Corpus<Placed>()
+  const items: StoredItem[] = []
+  let calls = new Map<string, CallHead>()
+  let last: StoredItem | undefined
+  let isApart = false
+  for (const one of ordered) {
+    const { session, version, record } = one
+    if (last?.session !== session) calls = new Map()
+    isApart ||= !inContext || last?.session !== session || last.version + 1 < version
+    last = one
+    const entry = record.type === 'item-seen' ? searchedText(record, calls) : undefined
+    if (entry === undefined) continue
+    const known = indexes.get(record)
+    const indexed = known !== undefined && known.about === entry.about ? known.indexed : indexOf(entry)
+    indexes.set(record, { about: entry.about, indexed })
+    corpus.add({ entry, indexed, isApart, session })
+    items.push(one)
+    isApart = false
+  }
+  return { corpus, items }
 }
 
 /** The passage that was found, whole characters only. */

@@ -19,7 +19,9 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
   const items = conversation.items.map((item, index) => {
     const edit = standing.firstSend.get(index)
     // Whatever a plan writes, it writes from this: summaries, previews and what their handles open.
-    if (edit === undefined) return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
+    // A fold takes out what was said; what was recalled beside it goes with it.
+    if (edit === undefined || edit.cause === 'recall')
+      return deps.redact === undefined ? item : { ...item, text: deps.redact(item.text) }
     const { media: _, ...rest } = item
     return { ...rest, text: edit.text, edited: true as const }
   })
@@ -121,6 +123,7 @@ function originsOf(context: PrepareContext, { firstSend }: Standing): (text: str
   const { deps, branch, conversation } = context
   const known = new Map<string, TextOrigin | undefined>()
   for (const [index, { text, handle }] of firstSend) {
+    if (handle === undefined) continue
     const original = conversation.items[index]!.text
     const derived = derivedFrom(deps, branch, original)
     known.set(text, {

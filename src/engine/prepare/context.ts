@@ -3,6 +3,7 @@ import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import type { Plan } from '../../core/edits.ts'
 import type { EventBody } from '../../core/events.ts'
+import type { Handle } from '../../core/handles.ts'
 import type { Limit, Load, Target, Thresholds, Verdict } from '../../core/target.ts'
 import type { Measurement, Occupancy, TargetRef } from '../../meter/index.ts'
 import type { SendToModel } from '../../ports/model-call.ts'
@@ -93,7 +94,7 @@ export interface View {
 /** A result that is shown shorter from its first send on. */
 export interface NewEdit {
   readonly index: number
-  readonly record: FirstSendEdit
+  readonly record: FirstSendEdit & { readonly handle: Handle }
   readonly original: string
   /** What the original is; absent when it is stored already, as what a reader brought back is. */
   readonly about?: Presented['about']
@@ -148,6 +149,8 @@ export interface Reduced extends Measured {
   readonly epoch: Epoch | undefined
   /** Where no epoch makes the request fit, the smallest view that was found. */
   readonly smallest: View | undefined
+  /** What stood before it, as the log takes it over. */
+  readonly decided: Standing
   /** What the log needs about it. */
   readonly journal: Journal
 }

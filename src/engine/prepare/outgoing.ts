@@ -4,6 +4,7 @@ import { applyEdits, changeEnvelope, type Plan, type Edit } from '../../core/edi
 import type { PrepareContext, View } from './context.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
+import { isRecalled } from './standing.ts'
 import type { Issuer } from '../session/branch-log.ts'
 import { loweredCap } from './counting.ts'
 import { lowWater } from '../epoch/thresholds.ts'
@@ -156,7 +157,7 @@ function summaryMessage({ items }: Conversation): number | undefined {
   let found: number | undefined
   for (const item of items) {
     if (previous === undefined || !isOneMessage(previous, item)) index++
-    if (item.message < 0) found = index
+    if (item.message < 0 && !isRecalled(item)) found = index
     previous = item
   }
   return found

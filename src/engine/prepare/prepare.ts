@@ -12,6 +12,7 @@ import { tellRefused } from '../spending/calls.ts'
 import { takeIn, squeezeNew } from '../tool-results/first-send.ts'
 import type { Measured, ReadRequest, ReadyRequest, Reduced } from './context.ts'
 import { isOver } from './counting.ts'
+import { newMessage, withAutoRecall } from './auto-recall.ts'
 import { finalise } from './finish.ts'
 import { open } from './open.ts'
 import { finalStepOf, permit, withClosingLine, withRoomToClose } from './permit.ts'
@@ -25,7 +26,9 @@ export async function prepare(deps: EngineDeps, branch: Branch, request: ReadReq
   try {
     const asked = await measured(deps, branch, request)
     const whole = isChained(request.conversation.settings) ? await writtenOut(request, asked) : undefined
-    const reduced = await reduce(whole === undefined ? asked : await measured(deps, branch, whole))
+    const taken = whole === undefined ? asked : await measured(deps, branch, whole)
+    const message = newMessage(taken)
+    const reduced = await withAutoRecall(await reduce(taken), message)
     await letOthers(request)
     return await finalise(await permit(reduced), request.text)
   } catch (error) {
@@ -89,7 +92,7 @@ async function reduce(measured: Measured): Promise<Reduced> {
     }
   }
   const { declared, smallest } = made
-  const reduced = { ...measured, before, epoch: undefined, smallest, journal }
+  const reduced = { ...measured, before, epoch: undefined, smallest, decided: decided.standing, journal }
   if (declared !== undefined) return { ...reduced, view: declared.view, epoch: declared.epoch }
   const squeezed = isOver(before.load, limit)
     ? await squeezeNew(withRoomToClose(context), standing, before, edits)

@@ -182,13 +182,24 @@ export function reanchor(epoch: Epoch, links: readonly Link[]): { anchors?: Anch
   return matched >= epoch.count * REANCHOR_SHARE && cutFound ? { anchors: placed, matched } : { matched }
 }
 
+/** What was recalled for a message is a message of ours behind it. */
+const RECALLED = 'recalled.'
+export const isRecalled = ({ id, message }: Item): boolean => message < 0 && id.startsWith(RECALLED)
+
 /** The plan of a standing: an item that the epoch edits is not edited again by its first-send edit. */
 export function standingPlan({ epoch, firstSend }: Standing, items: readonly Item[], links: readonly Link[]): Plan {
   const plan: Edit[] = epoch === undefined ? [] : [...planOfEpoch(epoch, items, links)]
   const edited = new Set(plan.map((edit) => (edit.op === 'insert' ? undefined : edit.id)))
-  for (const [index, { text, reason, handle }] of firstSend) {
+  const recalled: Edit[] = []
+  for (const [index, { text, reason, handle, cause }] of firstSend) {
     const item = items[index]
-    if (item !== undefined && !edited.has(item.id)) plan.push({ op: 'replace', id: item.id, text, reason, handle })
+    if (item === undefined || edited.has(item.id)) continue
+    if (cause !== 'recall') plan.push({ op: 'replace', id: item.id, text, reason, handle })
+    else {
+      const before = items[index + 1]?.id
+      recalled.push({ op: 'insert', id: `${RECALLED}${item.id}`, role: 'user', text, reason, before })
+    }
   }
-  return plan
+  // Behind its message comes first what belongs to it.
+  return [...recalled, ...plan]
 }

@@ -12,6 +12,7 @@ export const plimsoll: Policy = {
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
   caution: CAUTION,
   priceGate: true,
+  recallShare: 0.015,
   summaries: { via: 'out-of-band', calls: 2 },
   lowerOutput: { minTokens: 8_192, minShare: 0.2 },
   // Parallel results together take three quarters of the limit at most: beside instructions and task, more would not fit anyway, and

@@ -28,9 +28,11 @@ export interface Found extends Candidate {
   readonly identity: string
   readonly kind: string
   readonly callId: string | undefined
+  /** Among the items of its request. */
+  readonly index: number
   readonly entry: Entry
-  /** How it is named in an answer, and opened with: its number in the conversation. */
-  readonly name: string
+  /** How it is named in an answer, and opened with: its number in the conversation, the newest of what was said again. */
+  name: string
 }
 
 interface Bound {
@@ -40,6 +42,8 @@ interface Bound {
   readonly room: number
   /** Entries that stand beside each other are one: what is said around something belongs to it. */
   readonly areStretchesOne: boolean
+  /** Stands behind a message; nobody asked for it. @default false */
+  readonly isBlock?: boolean
 }
 
 /** Less of a passage says too little. */
@@ -49,9 +53,9 @@ const LEAST_PART = 80
 export function render(
   found: readonly Found[],
   best: readonly Ranked[],
-  { most, room, areStretchesOne }: Bound,
+  { most, room, areStretchesOne, isBlock = false }: Bound,
 ): Recalled {
-  const footer = footerOf(found)
+  const footer = isBlock ? '' : footerOf(found)
   const chosen = new Map<number, number[]>()
   let left = room - footer.length
   let hits = 0
@@ -138,7 +142,7 @@ const SIMILAR = 0.5
 const WORD = /[\p{L}\p{N}_]{3,40}/gu
 
 /** What was searched in vain, and the words nearest to those that were asked. */
-export async function nearestWords(found: readonly Found[], { words }: Query, text: string): Promise<string> {
+export async function nearestWords(found: readonly Found[], { words, exact }: Query, text: string): Promise<string> {
   const asked = text.toLowerCase().match(WORD) ?? []
   const best = new Map<string, number>()
   const seen = new Set<string>()
@@ -155,7 +159,7 @@ export async function nearestWords(found: readonly Found[], { words }: Query, te
   const nearest = [...best].sort((a, b) => b[1] - a[1]).slice(0, MOST_NEAREST)
   const near = nearest.length === 0 ? '' : ` Words that do occur: ${nearest.map(([word]) => word).join(', ')}.`
   const looked = `${found.length.toLocaleString('en')} ${found.length === 1 ? 'entry was' : 'entries were'} searched`
-  const what = words.length === 0 ? 'it holds no word to look for' : looked
+  const what = words.length === 0 && exact.length === 0 ? 'it holds no word to look for' : looked
   return `Nothing in this conversation mentions ${JSON.stringify(text.slice(0, 100))}; ${what}.${near}`
 }
 

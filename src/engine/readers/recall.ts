@@ -1,12 +1,11 @@
 import { PlimsollError } from '../../core/errors.ts'
-import { isRecord, parsedJson } from '../../core/values.ts'
 import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
-import { stringsIn } from '../../core/quotes.ts'
+import { type CallHead, searchedText } from '../../core/searched-text.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import { type Query, readQuery } from '../../util/search/query.ts'
-import { type Candidate, Corpus, distinct, type Entry, indexOf, type Ranked } from '../../util/search/rank.ts'
+import { type Query, readQuery, wordsQuery } from '../../util/search/query.ts'
+import { type Candidate, Corpus, distinct, indexOf, type Ranked, wordsShared } from '../../util/search/rank.ts'
 import { yieldNow } from '../../util/yield-now.ts'
 import type { ReaderAnswer } from './reader.ts'
 import { type Found, nearestWords, type Recalled, render } from './recall-answer.ts'
@@ -49,8 +48,8 @@ export interface Searched {
 }
 
 const LEAST_CHARACTERS = 200
-/** Records that a store is asked for. */
-const CANDIDATES = 60
+/** Records before one in which its call is looked for. */
+const AROUND = 6
 /** What scores less than this share of the best says nothing about what was asked. */
 const LEAST_SHARE = 0.25
 /** Passages that an answer is made of. */
@@ -63,6 +62,45 @@ const MOST_PASSAGES = 100
 export const recall = (history: RecallHistory, query: string, options: AskedOptions = {}): Promise<Recalled> =>
   answerFrom(() => historyFound(history), query, options)
 
+/** What of a history is in view already, and how much may be said beside it. */
+interface Beyond {
+  /** The text of the view. */
+  readonly shown: string
+  /** The message that is asked for, by its index: it and what follows are not searched. */
+  readonly before: number
+  readonly maxCharacters: number
+}
+
+/** Where something in view matches better than by this much, the answer is there. */
+const AS_GOOD = 0.9
+/** Words that the best passage has in common with the message, at least, and their share of the message's; a long message is not about all of its words. */
+const LEAST_WORDS = 2
+const LEAST_COVERED = 0.4
+const MOST_COUNTED = 12
+
+/** The passages out of view that match a message, unless something in view matches it better; undefined where there are none. */
+export async function recallBeyond(
+  history: RecallHistory,
+  message: string,
+  { shown, before, maxCharacters }: Beyond,
+): Promise<string | undefined> {
+  const query = wordsQuery(message)
+  const { corpus } = await historyFound(history)
+  const found = corpus.candidates
+  const textOf = ({ entry, passage }: Ranked): string => {
+    const { from, to } = found[entry]!.indexed.spans[passage]!
+    return found[entry]!.entry.text.slice(from, to)
+  }
+  const best = distinct(found, corpus.rank(query), MOST_PASSAGES).filter(({ entry }) => found[entry]!.index < before)
+  const inView = best.find((one) => shown.includes(textOf(one)))
+  const beyond = telling(best.filter((one) => !shown.includes(textOf(one))))
+  const [first] = beyond
+  if (first === undefined || first.score < AS_GOOD * (inView?.score ?? 0)) return undefined
+  const shared = wordsShared(query, found[first.entry]!.indexed, first.passage)
+  if (shared < Math.max(LEAST_WORDS, LEAST_COVERED * Math.min(MOST_COUNTED, query.words.length))) return undefined
+  return render(found, beyond, { most: MOST_PASSAGES, room: maxCharacters, areStretchesOne: false, isBlock: true }).text
+}
+
 /** Searches what the archive holds: for a process that has not seen a request of the session yet. */
 export const recallArchived = (
   archive: Archive,
@@ -71,7 +109,7 @@ export const recallArchived = (
   options: AskedOptions = {},
   known?: ArchivedSession,
 ): Promise<Recalled> =>
-  answerFrom((asked) => archiveFound(archive, owner, query, asked, known ?? new ArchivedSession()), query, options)
+  answerFrom(() => archiveFound(archive, owner, query, known ?? new ArchivedSession()), query, options)
 
 async function answerFrom(
   look: (query: Query) => Promise<Searched>,
@@ -80,12 +118,15 @@ async function answerFrom(
 ): Promise<Recalled> {
   if (text.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const query = readQuery(text, Date.now())
-  const { corpus, ranked = telling(corpus.rank(query)) } = await look(query)
+  const { corpus, ranked = corpus.rank(query) } = await look(query)
   const found = corpus.candidates
-  const best = distinct(found, ranked, MOST_PASSAGES)
-  const room = Math.max(LEAST_CHARACTERS, maxCharacters)
-  if (best.length === 0) return { items: [], text: (await nearestWords(found, query, text)).slice(0, room) }
-  return render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
+  const best = telling(distinct(found, ranked, MOST_PASSAGES))
+  const note =
+    query.noTime === undefined ? '' : `(since:${query.noTime.slice(0, 40)} is no time: give 2h, 3d or a date.)\n`
+  const room = Math.max(LEAST_CHARACTERS, maxCharacters) - note.length
+  if (best.length === 0) return { items: [], text: note + (await nearestWords(found, query, text)).slice(0, room) }
+  const answer = render(found, best, { most: Math.max(1, Math.floor(limit)), room, areStretchesOne })
+  return { ...answer, text: note + answer.text }
 }
 
 const telling = (ranked: readonly Ranked[]): readonly Ranked[] =>
@@ -96,6 +137,7 @@ interface Indexed {
   readonly items: Item[]
   readonly redact: RecallHistory['redact']
   readonly calls: Map<string, CallHead>
+  readonly said: Map<string, Found>
   readonly corpus: Corpus<Found>
 }
 
@@ -106,7 +148,9 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
   if (first === undefined) return { corpus: new Corpus() }
   const before = histories.get(first)
   const isGrown = before?.redact === redact && before?.items.every((item, i) => item === items[i]) === true
-  const known: Indexed = isGrown ? before! : { items: [], redact, calls: new Map(), corpus: new Corpus() }
+  const known: Indexed = isGrown
+    ? before!
+    : { items: [], redact, calls: new Map(), said: new Map(), corpus: new Corpus() }
   histories.set(first, known)
   const identities = new Map(links.map(({ index, identity }) => [index, identity]))
   const pause = yieldNow()
@@ -116,10 +160,16 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
     const item = items[index]!
     known.items.push(item)
     const indexed = indexedItem(item, known.calls, redact)
-    if (indexed !== undefined) {
-      const { kind, callId, id } = item
-      const identity = identities.get(index) ?? `outside:${id}`
-      known.corpus.add({ ...indexed, identity, kind, callId, name: `#${index + 1}` })
+    const { kind, callId, id } = item
+    const identity = identities.get(index) ?? `outside:${id}`
+    const again = known.said.get(identity)
+    // An archive holds once what was said again in the same words, and it says no more than before.
+    if (again !== undefined && indexed?.entry.tool === undefined) again.name = `#${index + 1}`
+    else if (indexed === undefined) known.corpus.pass()
+    else {
+      const found = { ...indexed, identity, kind, callId, index, name: `#${index + 1}` }
+      known.said.set(identity, found)
+      known.corpus.add(found)
     }
     await pause()
   }
@@ -130,6 +180,7 @@ async function historyFound({ items, links, redact }: RecallHistory): Promise<Se
 export class ArchivedSession {
   readonly #corpus = new Corpus<Found>()
   readonly #calls = new Map<string, CallHead>()
+  readonly #known = new Set<string>()
   #version = 0
 
   async read(archive: Archive, tenant: string, session: string, agent?: string): Promise<Corpus<Found>> {
@@ -139,8 +190,12 @@ export class ArchivedSession {
       if (version <= this.#version) continue
       this.#version = version
       if (record.type !== 'item-seen' || (agent !== undefined && record.agent !== agent)) continue
+      // A further form of what is known, or another agent with the same beginning.
+      if (this.#known.has(record.identity)) continue
+      this.#known.add(record.identity)
       const found = foundIn(record, this.#calls, `#${version}`)
-      if (found !== undefined) this.#corpus.add(found)
+      if (found === undefined) this.#corpus.pass()
+      else this.#corpus.add(found)
       await pause()
     }
     return this.#corpus
@@ -152,89 +207,53 @@ async function archiveFound(
   archive: Archive,
   { tenant, session, agent }: ArchiveOwner,
   text: string,
-  query: Query,
   known: ArchivedSession,
 ): Promise<Searched> {
   if (session !== undefined) return { corpus: await known.read(archive, tenant, session, agent) }
   const corpus = new Corpus<Found>()
   const ranked: Ranked[] = []
-  for (const { session: of, version } of await archive.search(tenant, text, { limit: CANDIDATES })) {
-    const record = await recordAt(archive, tenant, of, version)
-    if (record === undefined || (agent !== undefined && record.agent !== agent)) continue
-    const one = foundIn(record, new Map(), `${of}#${version}`)
-    if (one === undefined) continue
-    const alone = new Corpus()
-    alone.add(one)
-    const best = alone.rank(query)[0]
-    if (best !== undefined) ranked.push({ ...best, entry: corpus.candidates.length })
-    corpus.add(one)
+  const entries = new Map<string, number>()
+  for (const hit of await archive.search(tenant, text, { limit: MOST_PASSAGES, inContext: true })) {
+    const { session: of, version, from, score = 1 / (1 + ranked.length) } = hit
+    const name = `${of}#${version}`
+    if (!entries.has(name)) {
+      const one = await foundAt(archive, tenant, of, version, agent)
+      if (one === undefined) continue
+      entries.set(name, corpus.candidates.length)
+      corpus.add(one)
+    }
+    const entry = entries.get(name)!
+    const { spans } = corpus.candidates[entry]!.indexed
+    const passage = spans.findIndex((span) => span.from === from)
+    ranked.push({ entry, passage: Math.max(0, passage), score })
   }
   return { corpus, ranked }
 }
 
-async function recordAt(
+/** A record as it is shown, with what its call was about where that was written shortly before. */
+async function foundAt(
   archive: Archive,
   tenant: string,
   session: string,
   version: number,
-): Promise<ItemSeen | undefined> {
-  for await (const { record } of archive.read(tenant, session, version - 1))
-    return record.type === 'item-seen' ? record : undefined
+  agent: string | undefined,
+): Promise<Found | undefined> {
+  const calls = new Map<string, CallHead>()
+  for await (const { version: at, record } of archive.read(tenant, session, Math.max(0, version - 1 - AROUND))) {
+    if (record.type === 'item-seen') {
+      const found = foundIn(record, calls, `${session}#${at}`)
+      if (at === version) return agent !== undefined && record.agent !== agent ? undefined : found
+    }
+    if (at >= version) return undefined
+  }
   return undefined
 }
 
 function foundIn(record: ItemSeen, calls: Map<string, CallHead>, name: string): Found | undefined {
-  const entry = entryOf(record as ItemSeen & Pick<Item, 'kind' | 'role'>, calls)
+  const entry = searchedText(record, calls)
   if (entry === undefined) return undefined
   const { identity, kind, callId } = record
-  return { entry, indexed: indexOf(entry), identity, kind, callId, name }
-}
-
-type Said = Pick<Item, 'kind' | 'role' | 'text'> & Pick<ItemSeen, 'callId' | 'toolName'> & { readonly at?: number }
-
-/** What a call was about: a result is found by it. */
-interface CallHead {
-  readonly tool: string | undefined
-  readonly about: string
-}
-
-const TELLING = /path|file|command|cmd|url|pattern|query/i
-const LONGEST_ABOUT = 200
-
-/** The file or the command among the arguments of a call. */
-function aboutOf(text: string): string {
-  const input = parsedJson(text)
-  if (!isRecord(input)) return ''
-  return Object.entries(input)
-    .flatMap(([key, value]) => (TELLING.test(key) && typeof value === 'string' ? [value.split('\n', 1)[0]!] : []))
-    .join(' ')
-    .slice(0, LONGEST_ABOUT)
-}
-
-/** Answers of `recall` repeat what is found anyway, thoughts are no part of the archive, and the system prompt is always in view. */
-const isSearched = ({ kind, text }: Said, tool: string | undefined): boolean =>
-  text !== '' &&
-  kind !== 'reasoning' &&
-  kind !== 'instruction' &&
-  !/(?:^|__)(?:recall|artifact_[a-z]+)$/.test(tool ?? '')
-
-/** Undefined for what is not searched. `calls` takes the heads of calls, for their results. */
-function entryOf(said: Said, calls: Map<string, CallHead>, redact?: (text: string) => string): Entry | undefined {
-  const { kind, role, callId, toolName, at } = said
-  const isCall = kind === 'call'
-  const text = redact?.(said.text) ?? said.text
-  if (isCall && callId !== undefined) calls.set(callId, { tool: toolName, about: aboutOf(text) })
-  const head = callId === undefined ? undefined : calls.get(callId)
-  const tool = toolName ?? head?.tool
-  if (!isSearched(said, tool)) return undefined
-  return {
-    // The strings of a call as they are meant: escaped, a line of code would not be found.
-    text: isCall ? stringsIn(parsedJson(text) ?? text).join('\n') : text,
-    role,
-    tool,
-    about: head?.about,
-    at,
-  }
+  return { entry, indexed: indexOf(entry), identity, kind, callId, index: 0, name }
 }
 
 /** What is kept of an item: its index, and what its results are found by. */
@@ -255,7 +274,7 @@ function indexedItem(
 ): Pick<Candidate, 'entry' | 'indexed'> | undefined {
   let known = kept.get(item)
   if (known === undefined || known.redact !== redact || !isSameCall(item, known, calls)) {
-    const entry = entryOf(item, calls, redact)
+    const entry = searchedText(item, calls, redact)
     const head = item.callId === undefined ? undefined : calls.get(item.callId)
     known = { redact, head, entry, indexed: entry && indexOf(entry) }
     kept.set(item, known)

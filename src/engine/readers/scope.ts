@@ -140,8 +140,7 @@ export function archiveScope(deps: ArchiveDeps, owner: ArchiveOwner): ArchiveSco
 }
 
 function handlesIn({ addressOf, provenance }: ArchiveDeps, tenant: string, record: LogRecord): readonly Handle[] {
-  if (record.type === 'edit') return [record.handle]
-  if (record.type === 'audit') return record.handle === undefined ? [] : [record.handle]
+  if (record.type === 'edit' || record.type === 'audit') return record.handle === undefined ? [] : [record.handle]
   if (record.type === 'epoch')
     return record.edits.flatMap((edit) => (edit.op === 'replace' && edit.handle !== undefined ? [edit.handle] : []))
   if (record.type !== 'item-seen' || record.text === '') return []

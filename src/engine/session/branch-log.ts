@@ -152,7 +152,7 @@ class Log {
       if (record.view !== undefined && record.handle !== undefined) this.views.set(record.view, [record.handle])
     } else if (record.type === 'edit') {
       this.editKeys.add(record.key)
-      this.editHandles.add(record.handle)
+      if (record.handle !== undefined) this.editHandles.add(record.handle)
       if (!this.edits.has(record.key)) this.edits.set(record.key, record, record.text.length)
     } else if (record.type === 'epoch') this.epochs.add(record.id)
     else if (record.type === 'usage') {

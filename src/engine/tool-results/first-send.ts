@@ -2,7 +2,7 @@ import type { Link } from '../../core/chain.ts'
 import type { Handle } from '../../core/handles.ts'
 import type { Item } from '../../core/item.ts'
 import type { ToolBudgetRule } from '../../core/policy.ts'
-import { RECORD_VERSION, type FirstSendEdit } from '../../core/records.ts'
+import { RECORD_VERSION } from '../../core/records.ts'
 import type { PrepareContext, Standing, NewEdit, Resolved, TakenIn, View } from '../prepare/context.ts'
 import { asCounted, fixedCountOf, textTokensOf, tokensOf, isOver } from '../prepare/counting.ts'
 import {
@@ -235,7 +235,7 @@ function editOf(
   const { text: original } = conversation.items[link.index]!
   if (draft.isWhole(grant)) return undefined
   const { derived } = draft
-  const record: FirstSendEdit = {
+  const record: NewEdit['record'] = {
     v: RECORD_VERSION,
     at: deps.clock.now(),
     agent: branch.agent,

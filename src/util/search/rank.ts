@@ -27,9 +27,9 @@ export interface Indexed {
   readonly head: Uint32Array
 }
 
-/** How many passages there are, and how many hold each of the asked words. */
+/** How many entries there are, and how many hold each of the asked words. */
 export interface Counts {
-  readonly passages: number
+  readonly entries: number
   readonly holding: readonly number[]
 }
 
@@ -60,8 +60,11 @@ const AROUND = [0.5, 0.25] as const
 const PEOPLE = 1.2
 /** The factor for an exact string of the query. */
 const EXACT = 3
+/** A tool was called with the very file or command that a query names: so much, and up to twice that for what is new. */
+const NAMED = 3
+const SHORTEST_COMMAND = 6
 
-export const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
+const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
 
 /** The words of an entry as numbers, with all passages in the language of the whole entry. */
 export function indexOf(entry: Entry): Indexed {
@@ -99,7 +102,7 @@ export class Corpus<C extends Candidate = Candidate> {
   /** The entry of each passage. */
   readonly #entries: number[] = []
   #next: number = AROUND.length
-  #passages = 0
+  #passed = 0
   /** Where each word stands, once for each time. */
   readonly #places = new Map<number, number[]>()
   /** What an occurrence counts in each passage: less in a long one. */
@@ -122,20 +125,23 @@ export class Corpus<C extends Candidate = Candidate> {
       this.#shares[this.#next] = 1 / (1 - B + (B * (end - at)) / USUAL_LENGTH)
       for (; at < end; at++) push(this.#places, words[at]!, this.#next)
     }
-    this.#passages += ends.length
+  }
+
+  /** Something that is not searched, and counted where entries are. */
+  pass(): void {
+    this.#passed++
   }
 
   /** The passages with the highest scores, of equal ones the newest. `counts`: of what the entries were chosen from. */
   rank(query: Query, counts?: Counts): Ranked[] {
     const hits = this.#hits(query)
-    const known = counts ?? { passages: this.#passages, holding: hits.map(holdersIn) }
-    const rarity = known.holding.map((held) =>
-      Math.log(1 + (Math.max(known.passages, held) - held + 0.5) / (held + 0.5)),
-    )
+    const { entries, holding } = counts ?? this.#counts(query)
+    const rarity = holding.map((held) => Math.log(1 + (Math.max(entries, held) - held + 0.5) / (held + 0.5)))
     const best = new Best()
-    const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1)
+    const most = PEOPLE * (query.exact.length > 0 ? EXACT : 1) * 2 * NAMED
     for (let at = AROUND.length; at < this.#next; at++) {
-      const around = scoreAt(hits, at, rarity)
+      // A string of signs has no words: it is looked for in all texts.
+      const around = hits.length === 0 && query.exact.length > 0 ? 1 : scoreAt(hits, at, rarity)
       // Looking at the entry takes longer than all that stands before this.
       if (around === 0 || around * most < best.least) continue
       const c = this.#entries[at]
@@ -143,10 +149,23 @@ export class Corpus<C extends Candidate = Candidate> {
       const { entry, indexed } = this.candidates[c]!
       if (!isAsked(query, entry)) continue
       const passage = at - this.#first[c]!
-      const weight = entry.role === 'user' ? PEOPLE : 1
-      best.add({ entry: c, passage, score: around * weight * exactness(query, entry, indexed.spans[passage]!) })
+      const named = isNamed(query, entry) ? NAMED * (1 + c / this.candidates.length) : 1
+      const weight = entry.role === 'user' ? PEOPLE : named
+      const exact = exactness(query, entry, indexed.spans[passage]!)
+      if (hits.length === 0 && exact === 1) continue
+      best.add({ entry: c, passage, score: around * weight * exact })
     }
     return best.sorted()
+  }
+
+  /** By entries, as stores count: what a call was about, a store does not know of its result. */
+  #counts({ words }: Query): Counts {
+    const holding = words.map((forms) => {
+      const held = new Set<number>()
+      for (const form of forms) for (const at of this.#places.get(numberOf(form)) ?? []) held.add(this.#entries[at]!)
+      return held.size
+    })
+    return { entries: this.candidates.length + this.#passed, holding }
   }
 
   /** For each asked word, what it counts in each passage. */
@@ -172,12 +191,6 @@ function push(lists: Map<number, number[]>, word: number, at: number): void {
   const list = lists.get(word)
   if (list === undefined) lists.set(word, [at])
   else list.push(at)
-}
-
-function holdersIn(row: Float32Array): number {
-  let held = 0
-  for (let i = 0; i < row.length; i++) if (row[i]! > 0) held++
-  return held
 }
 
 /** The next passages and those behind them add their shares. Plain loops: this is where the time of a query goes. */
@@ -215,10 +228,29 @@ class Best {
   }
 }
 
+/** Files are named in full or by their end, commands as they were run. */
+function isNamed({ text, files }: Query, { about = '', text: said }: Entry): boolean {
+  // A call that says no more than what it was about repeats the question.
+  if (about === '' || said === about) return false
+  const lower = about.toLowerCase()
+  if (lower.length >= SHORTEST_COMMAND && text.includes(lower)) return true
+  return files.some((file) => lower.endsWith(file) || file.endsWith(`/${lower}`))
+}
+
 function exactness({ exact }: Query, { text }: Entry, { from, to }: Span): number {
   if (exact.length === 0) return 1
   const lower = text.slice(from, to).toLowerCase()
   return exact.some((one) => lower.includes(one)) ? EXACT : 1
+}
+
+/** How many of the asked words a passage itself has. */
+export function wordsShared({ places }: Query, indexed: Indexed, passage: number): number {
+  const shared = new Set<number>()
+  for (const word of wordsAt(indexed, passage)) {
+    const place = places.get(word)
+    if (place !== undefined) shared.add(place)
+  }
+  return shared.size
 }
 
 /** Passages with nearly the same words are one. */
@@ -226,7 +258,12 @@ const ALIKE = 0.85
 const LEAST_WORDS = 8
 
 /** The best passages, each said once: of those that are nearly alike the newest, in the place of the best. */
-export function distinct(candidates: readonly Candidate[], ranked: readonly Ranked[], most: number): Ranked[] {
+export function distinct<C extends Candidate>(
+  candidates: readonly C[],
+  ranked: readonly Ranked[],
+  most: number,
+  areTogether: (one: C, other: C) => boolean = () => true,
+): Ranked[] {
   const kept: { ranked: Ranked; words: ReadonlySet<number>; text: string }[] = []
   for (const one of ranked) {
     if (kept.length >= most) break
@@ -234,9 +271,14 @@ export function distinct(candidates: readonly Candidate[], ranked: readonly Rank
     const { from, to } = indexed.spans[one.passage]!
     const words = new Set(wordsAt(indexed, one.passage))
     const text = entry.text.slice(from, to).trim()
-    const same = kept.find((other) => other.text === text || isAlike(words, other.words))
+    const same = kept.find(
+      (other) =>
+        (other.text === text || isAlike(words, other.words)) &&
+        areTogether(candidates[one.entry]!, candidates[other.ranked.entry]!),
+    )
     if (same === undefined) kept.push({ ranked: one, words, text })
-    else if (one.entry > same.ranked.entry) Object.assign(same, { ranked: one, words, text })
+    else if (one.entry > same.ranked.entry)
+      Object.assign(same, { ranked: { ...one, score: same.ranked.score }, words, text })
   }
   return kept.map((one) => one.ranked)
 }

@@ -3,17 +3,19 @@ import type { HiddenRow, SessionPage } from '../../../../src/dashboard/page-type
 import { get, useLoad } from '../../api.ts'
 import { bytes, clock, dollars, percent, plural, tokens } from '../../format.ts'
 import { type Subscribe, useChanges } from '../../live.ts'
+import { Found } from '../../parts/found.tsx'
 import { Card, Figure, LoadBar, Problem, Saved, Table, Text } from '../../parts/basics.tsx'
 import { linkTo } from '../../route.ts'
 import { Compactions } from './compactions.tsx'
 import { Conversation } from './conversation.tsx'
 import { Calls, Load } from './load.tsx'
 
-const TABS = ['load', 'request', 'compactions', 'calls', 'hidden', 'audit'] as const
+const TABS = ['load', 'request', 'search', 'compactions', 'calls', 'hidden', 'audit'] as const
 type Tab = (typeof TABS)[number]
 const TITLES: Readonly<Record<Tab, string>> = {
   load: 'Load',
   request: 'Request as sent',
+  search: 'Search',
   compactions: 'Compactions',
   calls: 'Calls',
   hidden: 'Hidden steps',
@@ -53,12 +55,31 @@ export function SessionView({ query, subscribe }: { query: Readonly<Record<strin
           </nav>
           {tab === 'load' && <Load page={value} />}
           {tab === 'request' && <Conversation page={value} />}
+          {tab === 'search' && <Search tenant={tenant} session={session} />}
           {tab === 'compactions' && <Compactions page={value} changed={() => setOwn((before) => before + 1)} />}
           {tab === 'calls' && <Calls page={value} />}
           {tab === 'hidden' && <Hidden page={value} />}
           {tab === 'audit' && <Audit page={value} />}
         </>
       )}
+    </>
+  )
+}
+
+function Search({ tenant, session }: { tenant: string; session: string }) {
+  const [query, setQuery] = useState('')
+  return (
+    <>
+      <div class="toolbar">
+        <input
+          type="search"
+          placeholder='Words, "exact strings", file: tool: role: since:'
+          aria-label="Search this session"
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
+      </div>
+      <Found query={query} tenant={tenant} session={session} />
     </>
   )
 }

@@ -1,9 +1,9 @@
 import type { Epoch, FirstSendEdit } from '../../../core/records.ts'
-import type { FoundEpoch, SearchHit } from '../../../ports/session-store.ts'
+import type { FoundEpoch, SearchHit, SearchOptions } from '../../../ports/session-store.ts'
 import { byName } from '../checked-store.ts'
 import { wordKey } from '../records.ts'
 import { readQuery } from '../../../util/search/query.ts'
-import { rankRecords, type StoredItem } from '../search-words.ts'
+import { ENOUGH_RECORDS, PER_WORD, placesOf, rankRecords, type StoredItem } from '../search-words.ts'
 import { append, ensureTenant, headOf, recordColumns, recordOf, TENANT, tenantId } from './log.ts'
 import { ask, int, text, type Context, type Job, type Row } from './job.ts'
 
@@ -123,17 +123,12 @@ export function* seen(
   return new Set(identities.filter((_, i) => held.has(blind[i]!)))
 }
 
-/** Newest records looked at per word, the rarest word first, until there are enough of them. */
-const PER_WORD = 100
-const ENOUGH_RECORDS = 300
-
 /** Records with every word, and the newest with any of them, in the one order that every store gives. */
 export function* search(
   context: Context,
   tenant: string,
   query: string,
-  session: string | undefined,
-  limit: number,
+  { session, inContext, limit }: SearchOptions & { readonly limit: number },
 ): Job<SearchHit[]> {
   const { dialect } = context
   const { from, record: place, match: matches, and, or } = dialect.words
@@ -153,34 +148,49 @@ export function* search(
     words.push({ match, held: int(row, 'held') })
   }
   const [all] = yield* ask(
-    `SELECT COUNT(*) AS records FROM items WHERE tenant = ? AND (CAST(? AS BIGINT) IS NULL OR session = ?)`,
+    `SELECT COUNT(DISTINCT identity) AS entries FROM items WHERE tenant = ? AND (CAST(? AS BIGINT) IS NULL OR session = ?)`,
     number,
     within,
     within,
   )
 
-  function* look(match: string, count: number): Job<void> {
+  function* take(where: string, ...values: readonly (string | number | null)[]): Job<void> {
     const rows = yield* ask(
       `SELECT r.id, ${recordColumns(context)}, ${dialect.text('s.name')} AS session
-       FROM ${from} JOIN records r ON r.id = ${place} JOIN sessions s ON s.id = r.session
-       WHERE ${matches} AND (CAST(? AS BIGINT) IS NULL OR r.session = ?) ORDER BY ${place} DESC LIMIT ?`,
-      match,
-      within,
-      within,
-      count,
+       FROM ${where}`,
+      ...values,
     )
     for (const row of rows) {
       const id = int(row, 'id')
       if (found.has(id)) continue
       const at = { session: text(row, 'session'), version: int(row, 'version') }
       const record = recordOf(context, tenant, row, at.session)
-      if (record?.type === 'item-seen') found.set(id, { ...at, record })
+      if (record !== undefined) found.set(id, { ...at, record })
     }
   }
+  const look = (match: string, count: number): Job<void> =>
+    take(
+      `${from} JOIN records r ON r.id = ${place} JOIN sessions s ON s.id = r.session
+       WHERE ${matches} AND (CAST(? AS BIGINT) IS NULL OR r.session = ?) ORDER BY ${place} DESC LIMIT ?`,
+      match,
+      within,
+      within,
+      count,
+    )
 
   const present = words.filter(({ held }) => held > 0).sort((a, b) => a.held - b.held)
   if (present.length > 1) yield* look(present.map(({ match }) => match).join(and), PER_WORD)
   for (const { match } of present) if (found.size < ENOUGH_RECORDS) yield* look(match, Math.max(limit, PER_WORD))
-  const counts = { passages: int(all, 'records'), holding: words.map(({ held }) => held) }
-  return rankRecords([...found.values()], asked, counts, limit)
+  const counts = { entries: int(all, 'entries'), holding: words.map(({ held }) => held) }
+  const places = inContext === true ? placesOf([...found.values()], asked, counts) : []
+  for (const { session: of, first, last } of places)
+    yield* take(
+      `records r JOIN sessions s ON s.id = r.session
+       WHERE s.tenant = ? AND s.name = ? AND r.version BETWEEN ? AND ?`,
+      number,
+      of,
+      first,
+      last,
+    )
+  return rankRecords([...found.values()], asked, counts, { inContext, limit })
 }

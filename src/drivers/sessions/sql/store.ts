@@ -130,9 +130,9 @@ export function sqlStore(name: 'sqlite' | 'postgres', connection: SqlConnection,
       }))
     },
 
-    async search(tenant, query, { session, limit = DEFAULT_SEARCH_LIMIT } = {}) {
+    async search(tenant, query, { limit = DEFAULT_SEARCH_LIMIT, ...options } = {}) {
       await connection.indexed?.()
-      return read(() => search(context, tenant, query, session, limit))
+      return read(() => search(context, tenant, query, { ...options, limit }))
     },
 
     fork: (tenant, from, to, version) => write(() => fork(context, tenant, from, to, version), { once: true }),

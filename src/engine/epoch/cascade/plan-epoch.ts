@@ -1,7 +1,7 @@
 import { rangesOf } from '../../../core/epochs.ts'
 import { mediaBytes, type Item } from '../../../core/item.ts'
 import type { CascadeStep, Policy, SqueezeStep } from '../../../core/policy.ts'
-import type { EpochEdit } from '../../../core/records.ts'
+import type { EpochEdit, FirstSendEdit } from '../../../core/records.ts'
 import { designOf, type OwnStepFunction } from '../../presets/design.ts'
 import { dropEdits, foldableIn, NOTHING, workingRoom, type Draft, type PlannedSoFar, type Proposal } from './draft.ts'
 import { fold } from './fold.ts'
@@ -156,10 +156,11 @@ function under(draft: Draft, { edits }: Proposal): PlannedSoFar {
 export function bytesAfter(
   bytes: number,
   items: readonly Item[],
-  shown: ReadonlyMap<number, { readonly text: string }>,
+  shown: ReadonlyMap<number, Pick<FirstSendEdit, 'text' | 'cause'>>,
 ): number {
   let sum = bytes
-  for (const [index, { text }] of shown) sum += textBytes(text) - wireBytes(items[index]!)
+  for (const [index, { text, cause }] of shown)
+    sum += textBytes(text) - (cause === 'recall' ? 0 : wireBytes(items[index]!))
   return sum
 }
 

@@ -11,6 +11,8 @@ export interface UserMessages {
   readonly stored: ReadonlyMap<Handle, StoredText>
   /** The number under which each message stands. */
   readonly numbers: ReadonlyMap<Item, number>
+  /** Where not all of it has room: what is shown of each answer. */
+  readonly answers?: ReadonlyMap<Item, string>
 }
 
 /** A message that is cut keeps at least this much of itself beside the note that says where it is; less would not tell what it was about. */
@@ -23,6 +25,8 @@ const MOST_OF_ONE = 0.125
 const NEWEST = 3
 /** The number of a message and the end of its line. */
 const LEAST_LINE_TOKENS = 4
+/** The same of an answer, with the line that says what it answers. */
+const ANSWER_LINE_TOKENS = 10
 
 interface Entry {
   readonly words: string
@@ -34,9 +38,14 @@ interface Entry {
 /**
  * Everything that people said, in order and word for word. Where it is too much, the longest messages are shown as head + tail with a handle;
  * where even that is too much, their paragraphs that say most for their length, with one handle for the rest. None leaves without a trace, and a
- * message that was sent again is shown once.
+ * message that was sent again is shown once. Paragraphs of `answers` compete for that room.
  */
-export function userMessages(draft: Draft, items: readonly Item[], budget: number): UserMessages {
+export function userMessages(
+  draft: Draft,
+  items: readonly Item[],
+  budget: number,
+  answers: readonly Item[] = [],
+): UserMessages {
   const numbers = new Map<Item, number>()
   const entries: Entry[] = []
   const known = new Map<string, number>()
@@ -64,13 +73,12 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
   const level = levelWithin(sizes, budget)
   const cut = sizes.filter((size) => size > level).length
   const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut * note <= MOST_NOTES * budget
-  const telling = isCutEnough ? [] : tellingParts(draft, entries, budget)
-  const missing = entries.reduce((sum, entry, i) => sum + (telling[i] === wholeOf(entry) ? 0 : sizes[i]!), 0)
-  const shown = entries.map((entry, i) => {
-    if (isCutEnough) return sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)
-    // A note about them would be longer than they are.
-    return missing <= note ? wholeOf(entry) : telling[i]!
-  })
+  const both = isCutEnough
+    ? entries.map((entry, i) => (sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)))
+    : tellingParts(draft, entries, answers, budget)
+  const missing = entries.reduce((sum, entry, i) => sum + (both[i] === wholeOf(entry) ? 0 : sizes[i]!), 0)
+  // A note about less than it says itself would be longer than what it stands for.
+  const shown = isCutEnough || missing > note ? both.slice(0, entries.length) : entries.map(wholeOf)
   const lines = shown.flatMap((text, i) => {
     const { again } = entries[i]!
     const note = changed.has(i) ? `\n[${changed.get(i)}]` : ''
@@ -83,7 +91,12 @@ export function userMessages(draft: Draft, items: readonly Item[], budget: numbe
     stored.set(draft.handleOf(text), { text })
     lines.push(othersNote(draft, text))
   }
-  return { text: `What the user said, in order:\n${lines.join('\n')}`, stored, numbers }
+  const text = `What the user said, in order:\n${lines.join('\n')}`
+  if (answers.length === 0) return { text, stored, numbers }
+  const told = isCutEnough
+    ? tellingParts(draft, [], answers, budget - draft.countText(text))
+    : both.slice(entries.length)
+  return { text, stored, numbers, answers: new Map(answers.map((item, i) => [item, told[i]!])) }
 }
 
 const wholeOf = ({ words, lines }: Entry): string => [words, ...lines].filter((part) => part !== '').join('\n')
@@ -99,7 +112,13 @@ interface Part {
  * Of messages that have no room together, the paragraphs that say most for their length, in order under the numbers of their messages: the
  * newest messages first of all. Each text is empty where nothing of its message is shown.
  */
-function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): readonly string[] {
+function tellingParts(
+  draft: Draft,
+  people: readonly Entry[],
+  answers: readonly Item[],
+  budget: number,
+): readonly string[] {
+  const entries = [...people, ...answers.map(({ text }): Entry => ({ words: text.trim(), lines: [], again: 0 }))]
   const most = Math.floor(budget * MOST_OF_ONE)
   const parts = entries.flatMap(({ words }, entry): Part[] =>
     words.split(PARAGRAPH).map((text) => {
@@ -110,15 +129,16 @@ function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): 
     }),
   )
   const worths = worthsOf(parts.map(({ text }) => text))
-  const worth = (i: number): number =>
-    parts[i]!.entry >= entries.length - NEWEST ? Infinity : worths[i]! / parts[i]!.tokens
+  const isNewest = ({ entry }: Part): boolean => entry < people.length && entry >= people.length - NEWEST
+  const worth = (i: number): number => (isNewest(parts[i]!) ? Infinity : worths[i]! / parts[i]!.tokens)
   const order = parts.map((_, i) => i).sort((a, b) => worth(b) - worth(a) || b - a)
   const chosen = new Set<number>()
   const begun = new Set<number>()
   let left = budget - draft.countText(othersNote(draft, ''))
   for (const i of order) {
     const { entry, tokens } = parts[i]!
-    const first = begun.has(entry) ? 0 : LEAST_LINE_TOKENS + draft.countText(entries[entry]!.lines.join('\n'))
+    const line = entry < people.length ? LEAST_LINE_TOKENS : ANSWER_LINE_TOKENS
+    const first = begun.has(entry) ? 0 : line + draft.countText(entries[entry]!.lines.join('\n'))
     if (tokens + first > left) continue
     left -= tokens + first
     chosen.add(i)
@@ -133,6 +153,18 @@ function tellingParts(draft: Draft, entries: readonly Entry[], budget: number): 
   return texts.map((shown, entry) =>
     begun.has(entry) ? wholeOf({ ...entries[entry]!, words: shown.join(shown.includes(GAP) ? '\n' : '\n\n') }) : '',
   )
+}
+
+/** Answers this much longer than what people say explain, and can be given again; shorter ones are the other half of what was said. */
+const ALIKE = 1.5
+
+/** Whether the paragraphs of some items are about as short as those of others, or shorter. */
+export function isAlike(answers: readonly Item[], people: readonly Item[]): boolean {
+  const usual = (items: readonly Item[]): number => {
+    const paragraphs = items.flatMap(({ text }) => text.trim().split(PARAGRAPH))
+    return paragraphs.reduce((sum, { length }) => sum + length, 0) / paragraphs.length
+  }
+  return answers.length > 0 && people.length > 0 && usual(answers) <= ALIKE * usual(people)
 }
 
 const PARAGRAPH = /\n[ \t]*\n/

@@ -10,7 +10,7 @@ import { excerptsFrom, hasHandle, sourcesOf } from './excerpts.ts'
 import { factsOf, keepsPlan, openPart, outcomeOf, type Fact } from './facts.ts'
 import { constraintsIn, spokenIn } from './said.ts'
 import { textResultLine, textResultsIn } from './text-results.ts'
-import { userMessages } from './user-messages.ts'
+import { isAlike, userMessages, type UserMessages } from './user-messages.ts'
 
 /** What stands in place of folded items. */
 export interface HandoverRecord {
@@ -25,6 +25,8 @@ export interface HandoverRecord {
 
 /** Shares of the record's budget that its parts may take at most; what one leaves, those behind it have. */
 export const USER_SHARE = 0.9
+/** Of a talk without tools, where nothing else needs much. */
+const TALK_SHARE = 0.95
 const MEDIA_SHARE = 0.5
 const ATTACHED_SHARE = 0.1
 const PLAN_SHARE = 0.12
@@ -63,8 +65,15 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
     )
   const state = blocksOf('state', FACTS_SHARE)
   const people = items.filter((item) => isFromPerson(item) && !textResults.has(item))
-  const users = userMessages(draft, people, left * USER_SHARE)
-  const said = take(users.text)
+  const isTalk = items.every(({ kind }) => kind !== 'call' && kind !== 'result') && textResults.size === 0
+  const said = isTalk ? items.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '') : []
+  const users = userMessages(
+    draft,
+    people,
+    left * (isTalk ? TALK_SHARE : USER_SHARE),
+    isAlike(said, people) ? said : [],
+  )
+  const spoken = take(users.text)
   const beside = attachmentsIn(draft, people, users.text, left * ATTACHED_SHARE)
   take(beside.text)
   const plan = blocksOf('plan', PLAN_SHARE)
@@ -73,11 +82,11 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   take(media.text)
   const common = commonArguments(items)
   const sources = sourcesOf(draft, folded, textResults, common)
-  const entries = entriesOf(draft, items, textResults, users.numbers, common)
+  const entries = entriesOf(draft, items, textResults, users, common)
   const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
   const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
-  const head = joined([intro, state, said, beside.text, plan])
+  const head = joined([intro, state, spoken, beside.text, plan])
   const body = joined([account, work, media.text, excerpts.text, '[End of the condensed record.]'])
   return {
     text: `${head}\n\n${body}`,
@@ -189,7 +198,7 @@ function entriesOf(
   draft: Draft,
   items: readonly Item[],
   textResults: ReadonlySet<Item>,
-  numbers: ReadonlyMap<Item, number>,
+  { numbers, answers }: UserMessages,
   common: CommonArguments,
 ): Entry[] {
   const outcome = outcomeOf(items)
@@ -204,14 +213,18 @@ function entriesOf(
     if (isSame) entries[entries.length - 1] = { text: `${line} ×${again}`, kind }
     else entries.push({ text: line, kind })
   }
-  for (const item of items) {
+  for (const [i, item] of items.entries()) {
     const text = item.text.trim()
     const number = numbers.get(item)
     const mark = undone.get(item) ?? ''
-    if (number !== undefined) add(`[message ${number}]`, 'user')
-    else if (textResults.has(item))
+    // Beside parts of answers a number says what they answer.
+    const isUnanswered = answers !== undefined && (answers.get(items[i + 1]!) ?? '') === ''
+    const shown = answers === undefined ? text : (answers.get(item) ?? '')
+    if (number !== undefined) {
+      if (!isUnanswered) add(`[message ${number}]`, 'user')
+    } else if (textResults.has(item))
       add(textResultLine(item, hasHandle(draft, item) ? draft.handleOf(item.text) : undefined), 'called')
-    else if (item.kind === 'assistant' && text !== '') add(`· ${text}${mark}`, 'said')
+    else if (item.kind === 'assistant' && shown !== '') add(`· ${shown}${mark}`, 'said')
     else if (item.kind === 'call' && !keepsPlan(item)) {
       const change = changeText(changesOf(item))
       const end = outcome(item)
