@@ -1,21 +1,23 @@
 import { PlimsollError } from '../core/errors.ts'
 import type { Endpoint, HeaderReader, RouteMatch, Wire } from './wire/wire.ts'
-import { wires } from './registry.ts'
+import { spoken, wires } from './registry.ts'
 
 export type { Endpoint, HeaderReader } from './wire/wire.ts'
 
 /** What a path asks for, of which wire. Everything that has no route passes through unchanged. */
 export interface Route extends RouteMatch {
   readonly wire: string
+  /** The same as it is spoken at that path: a vendor may serve another's bodies in a framing of its own. */
+  readonly speaks: Wire
 }
 
 /** Reads the wire off a path. */
 export function routeOf(method: string, path: string): Route | undefined {
   if (method !== 'POST') return undefined
   const [pathname = '', query = ''] = path.split('?')
-  for (const { id, routes } of wires) {
-    const match = routes.match(pathname, query)
-    if (match !== undefined) return { wire: id, ...match }
+  for (const speaks of spoken) {
+    const match = speaks.routes.match(pathname, query)
+    if (match !== undefined) return { wire: speaks.id, speaks, ...match }
   }
   return undefined
 }
@@ -47,7 +49,7 @@ export const speakers: readonly { readonly endpoint: Endpoint; readonly wire: Wi
 /** At the root of the proxy, where the path or a header leaves no doubt whose API is meant. */
 export function endpointAtRoot(path: string, header: HeaderReader): Endpoint | undefined {
   const route = routeOf('POST', path)
-  if (route !== undefined) return wires.find(({ id }) => id === route.wire)!.endpoint
+  if (route !== undefined) return route.speaks.endpoint
   return endpoints.find((endpoint) => endpoint.ownsPath?.(path, header) === true)
 }
 

@@ -57,6 +57,9 @@ export function detectFormat(body: unknown): WireFormat | undefined {
   return found?.id
 }
 
+/** Every way in which they are spoken: the wires themselves, and what another vendor serves of one of them. */
+export const spoken: readonly Wire[] = wires
+
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 
 /** Their names. */

@@ -15,7 +15,6 @@ import { ownUpstream, type Gateway } from '../gateway.ts'
 import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
-import { wireOf } from '../../formats/registry.ts'
 
 /** The page and its API. The server that it runs in checks host, origin and token first. */
 export interface Dashboard {
@@ -184,7 +183,7 @@ function fail(response: ServerResponse, route: Route | undefined, cause: unknown
   const { status } = error.fields
   // A body that was not read to its end cannot be followed by another request on the same connection.
   if (error.code === 'too-large' || error.code === 'forbidden') response.setHeader('connection', 'close')
-  send(response, errorAnswer(route && wireOf(route.wire), error, typeof status === 'number' ? status : undefined))
+  send(response, errorAnswer(route?.speaks, error, typeof status === 'number' ? status : undefined))
 }
 
 async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {

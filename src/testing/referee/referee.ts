@@ -2,6 +2,7 @@
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
+import { bytesOf, type Piece } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
@@ -45,7 +46,7 @@ interface EventStream {
   readonly fault: Fault | undefined
   readonly errorEvent: StreamEvent
   readonly keepAlive: string
-  readonly write: (event: StreamEvent) => string
+  readonly write: (event: StreamEvent) => Piece
 }
 
 /** Sends events one by one, with the faults that a stream can have. */
@@ -68,14 +69,14 @@ async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Array> {
 }
 
 /** Cuts bytes into pieces of seeded random size, so that characters and events break between chunks. */
-function splitter(chunkBytes: number | undefined, seed: number): (text: string) => Generator<Uint8Array> {
+function splitter(chunkBytes: number | undefined, seed: number): (piece: Piece) => Generator<Uint8Array> {
   let state = seed >>> 0 || 1
   const next = (limit: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return 1 + (state % limit)
   }
-  return function* split(text) {
-    const bytes = Buffer.from(text)
+  return function* split(piece) {
+    const bytes = bytesOf([piece])
     if (chunkBytes === undefined) {
       yield bytes
       return
