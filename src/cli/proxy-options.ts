@@ -96,7 +96,12 @@ function joined(before: unknown, value: unknown): unknown {
 }
 
 /** The vendors' own addresses by prefix. */
-const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(endpoints.map(({ name, url }) => [name, url]))
+const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(
+  endpoints.map(({ name, url, isLocal, base }) => [
+    name,
+    (isLocal ? undefined : base?.(process.env, undefined)) ?? url,
+  ]),
+)
 
 /** Flags over the file over the defaults. */
 export function settingsOf(flags: ProxyFlags): ProxySettings {

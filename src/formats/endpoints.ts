@@ -22,6 +22,10 @@ export function routeOf(method: string, path: string): Route | undefined {
   return undefined
 }
 
+/** Whose requests are signed behind a prefix of the proxy, or at an address. */
+export const signerAt = (prefix: string, url: URL): Endpoint | undefined =>
+  endpoints.find(({ name, signing }) => signing !== undefined && (name === prefix || signing.isAt(url)))
+
 /** The same path asking for another model, where the path names one. */
 export function withPathModel(path: string, route: Route, model: string): string {
   return route.model === undefined

@@ -32,6 +32,8 @@ export interface Endpoint {
   readonly credentials: readonly string[]
   /** The query parameter that may hold one. */
   readonly credentialQuery?: string
+  /** Requests without a key are signed. @default they are sent as they are */
+  readonly signing?: Signing
   readonly modelVariable: string
   /** Asked where no model is named; absent where there is no default. */
   readonly model?: string
@@ -43,6 +45,14 @@ export interface Endpoint {
   window?(env: Readonly<Record<string, string | undefined>>): number
   /** The base URL that variables of its own lead to. */
   base?(env: Readonly<Record<string, string | undefined>>, baseUrl: string | undefined): string
+}
+
+/** How AWS's signatures are made for a service. */
+export interface Signing {
+  readonly service: string
+  /** Whether an address is the service's own. */
+  isAt(url: URL): boolean
+  region(url: URL, env: Readonly<Record<string, string | undefined>>): string
 }
 
 export const bearer = (key: string | undefined): Readonly<Record<string, string>> =>

@@ -123,7 +123,9 @@ async function route(
   })
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     const upstream = ownUpstream(meant.upstreams, undefined)
-    const { status, headers, body } = await passThrough(deps.dispatcher, upstream, meant.path, incoming, gone.signal)
+    const whole = upstream.signer === undefined ? undefined : await readBody(incoming, deps.gateway.maxBodyBytes)
+    const passed = await passThrough(deps.dispatcher, upstream, meant.path, incoming, gone.signal, whole)
+    const { status, headers, body } = passed
     await relay({ status, headers: toClient(headers), body }, response)
     return {}
   }
