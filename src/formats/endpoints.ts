@@ -1,4 +1,3 @@
-import { PlimsollError } from '../core/errors.ts'
 import type { Endpoint, HeaderReader, RouteMatch, Wire } from './wire/wire.ts'
 import { spoken, wires } from './registry.ts'
 
@@ -22,6 +21,9 @@ export function routeOf(method: string, path: string): Route | undefined {
   return undefined
 }
 
+/** Where paths name it; what stands behind a colon is a method on one vendor, and a part of the name on another. */
+const PATH_MODEL = /(\/(?:models|deployments)\/)[^/:?]+|(\/model\/)[^/?]+/
+
 /** Whose requests are signed behind a prefix of the proxy, or at an address. */
 export const signerAt = (prefix: string, url: URL): Endpoint | undefined =>
   endpoints.find(({ name, signing }) => signing !== undefined && (name === prefix || signing.isAt(url)))
@@ -30,7 +32,7 @@ export const signerAt = (prefix: string, url: URL): Endpoint | undefined =>
 export function withPathModel(path: string, route: Route, model: string): string {
   return route.model === undefined
     ? path
-    : path.replace(/(\/(?:models|deployments)\/)[^/:?]+/, (_, before: string) => before + encodeURIComponent(model))
+    : path.replace(PATH_MODEL, (_, before = '', other = '') => `${before}${other}${encodeURIComponent(model)}`)
 }
 
 /** Where the wires' own vendors are, each once. */
@@ -78,7 +80,6 @@ export const pathUnder = ({ sdkPath }: Endpoint, path: string): string =>
 
 /** Model calls in API formats that are not read here, by the path that they go to. */
 const UNREAD: readonly { readonly name: string; readonly path: RegExp }[] = [
-  { name: 'AWS Bedrock', path: /^\/model\/[^/]+\/(?:invoke|converse)/ },
   { name: 'Vercel AI Gateway', path: /\/v\d+\/ai\/language-model$/ },
   { name: 'Cohere', path: /^\/v[12]\/chat$/ },
 ]
@@ -86,18 +87,6 @@ const UNREAD: readonly { readonly name: string; readonly path: RegExp }[] = [
 /** Whose call passes by unread; undefined for what is no model call that is known. */
 export function unreadCall(method: string, pathname: string): string | undefined {
   return method === 'POST' ? UNREAD.find(({ path }) => path.test(pathname))?.name : undefined
-}
-
-/** Bedrock's own wires; Claude on Bedrock frames its stream in a binary format. */
-const BEDROCK = /\/model\/[^/]+\/(converse|converse-stream|invoke|invoke-with-response-stream)$/
-
-/** @throws PlimsollError `unsupported` for model calls of wires that we do not speak: passing them on would look like managing them. */
-export function refuseUnspoken(path: string, prefixes: readonly string[]): void {
-  if (!BEDROCK.test(path.split('?')[0]!)) return
-  const known = prefixes.map((name) => `/${name}`)
-  throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
-    advice: `Use the provider’s own API, or Vertex or Azure, through ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
-  })
 }
 
 /**

@@ -14,6 +14,7 @@ const LISTS: Readonly<Record<WireName, string>> = {
   'openai-responses': 'input',
   gemini: 'contents',
   'ollama-chat': 'messages',
+  'bedrock-converse': 'messages',
 }
 
 /** Decodes and, if that works, gives the text back. Anything but a typed refusal is a failure of ours. */

@@ -109,6 +109,29 @@ const DIALECTS: Readonly<Record<Wire, Dialect>> = {
     schema: { generationConfig: { responseMimeType: 'application/json' } },
     calls: (text) => said(text, /"functionCall":\{[^}]*?"name":"(\w+)"/g),
   },
+  'bedrock-converse': {
+    path: (stream) => `/model/us.anthropic.claude-opus-4-6-v1/converse${stream ? '-stream' : ''}`,
+    body: ({ head = LONG, tools = ['bash'] }) => ({
+      inferenceConfig: { maxTokens: 200 },
+      system: [{ text: head }],
+      ...(tools.length > 0 && {
+        toolConfig: { tools: tools.map((name) => ({ toolSpec: { name, inputSchema: { json: open } } })) },
+      }),
+      messages: [{ role: 'user', content: [{ text: 'Why does it fail?' }] }],
+    }),
+    toolsIn: (body) =>
+      names((body['toolConfig'] as Fields | undefined)?.['tools'], (tool) => (tool['toolSpec'] as Fields)['name']),
+    choice: (choice) => ({
+      toolConfig: {
+        tools: [{ toolSpec: { name: 'bash', inputSchema: { json: open } } }],
+        toolChoice: { tool: { name: choice } },
+      },
+    }),
+    schema: {
+      outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema: { schema: '{"type":"object"}' } } } },
+    },
+    calls: (text) => said(text, /"toolUse":\{[^}]*?"name":"(\w+)"/g),
+  },
   'ollama-chat': {
     path: () => '/api/chat',
     body: ({ stream, head = LONG, tools = ['bash'] }) => ({

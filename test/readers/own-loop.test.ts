@@ -22,6 +22,10 @@ const ENVELOPES: Readonly<Record<WireFormat, { readonly rest: Fields; readonly u
     user: { role: 'user', content: 'Why?' },
   },
   gemini: { rest: { generationConfig: { maxOutputTokens: 400 } }, user: { role: 'user', parts: [{ text: 'Why?' }] } },
+  'bedrock-converse': {
+    rest: { inferenceConfig: { maxTokens: 400 } },
+    user: { role: 'user', content: [{ text: 'Why?' }] },
+  },
   'ollama-chat': {
     rest: { model: MODEL, stream: false, options: { num_predict: 400, num_ctx: WINDOW } },
     user: { role: 'user', content: 'Why?' },

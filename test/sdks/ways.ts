@@ -25,6 +25,7 @@ const PREFIX = {
   'openai-responses': 'openai',
   gemini: 'gemini',
   'ollama-chat': 'ollama',
+  'bedrock-converse': 'bedrock',
 } as const
 
 const open: (() => Promise<void>)[] = []

@@ -12,7 +12,7 @@ import { bodyTooLarge } from './encoding.ts'
 import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../types.ts'
 import { ownUpstream, type Gateway } from '../gateway.ts'
-import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
+import { routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
 
@@ -108,7 +108,6 @@ async function route(
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
   }
-  refuseUnspoken(path, deps.table.prefixes)
   const meant = deps.table.resolve(path, header)
   if (meant === undefined) {
     const known = deps.table.prefixes.map((name) => `/${name}`).join(', ')

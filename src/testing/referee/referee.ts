@@ -6,7 +6,7 @@ import { bytesOf, type Piece } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
-import { dialects } from './dialects/index.ts'
+import { dialectOf } from './dialects/index.ts'
 import { type Draft, draftOf, type Exchange, type PrefixReport, type RefereeSummary, summarise } from './log.ts'
 import { type ChainedPrompt, chainOf, createPromptCache } from './prompt-cache.ts'
 import { createHiddenTokenizer, type HiddenTokenizer, memoise } from './tokenizer.ts'
@@ -286,8 +286,8 @@ const succeed = (draft: Draft, body: unknown, cut = false): RefereeResponse => {
 export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
-  const dialect = dialects[wire]
-  const { framing } = wireOf(wire)
+  const dialect = dialectOf(wire, options.profile)
+  const { framing = wireOf(wire).framing } = dialect
   const tokenizer = memoise(
     typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer }),
   )
@@ -443,7 +443,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (route === undefined) {
       return fail(draft, { kind: 'not-found', status: 404, message: `Not found: ${request.method} ${request.path}` })
     }
-    const unauthorised = dialect.authorise(request, options.apiKey)
+    const unauthorised = dialect.authorise(request, options.apiKey, options.accessKeys)
     if (unauthorised !== undefined) return fail(draft, unauthorised)
     if (route.kind === 'models') return succeed(draft, dialect.models(options.models ?? ['referee-model'], window))
     const fault = faultFor(options.faults, draft.number)

@@ -84,6 +84,27 @@ const RENDER: Record<WireName, (messages: readonly Message[], system?: string) =
       }),
     ],
   }),
+  'bedrock-converse': (messages, system) => ({
+    inferenceConfig: { maxTokens: 100 },
+    ...(system !== undefined && { system: [{ text: system }] }),
+    messages: messages.flatMap((message): object[] => {
+      if (message.role !== 'step') return [{ role: message.role, content: [{ text: message.text }] }]
+      const { text, calls } = message
+      return [
+        {
+          role: 'assistant',
+          content: [
+            ...(text === undefined ? [] : [{ text }]),
+            ...calls.map(({ id, name, args }) => ({ toolUse: { toolUseId: id, name, input: args } })),
+          ],
+        },
+        {
+          role: 'user',
+          content: calls.map(({ id, result }) => ({ toolResult: { toolUseId: id, content: [{ text: result }] } })),
+        },
+      ]
+    }),
+  }),
   'ollama-chat': (messages, system) => ({
     model: 'llama3.1:8b',
     stream: false,
