@@ -118,7 +118,7 @@ describe.each(WIRES)('%s', (wire) => {
   })
 
   it('keeps escaped lone surrogates as they came', () => {
-    const text = `{"${list}":[{"role":"user","content":"\\ud83d","parts":[{"text":"\\ud83d"}]}]}`
+    const text = `{"${list}":[{"role":"user","content":${wire === 'bedrock-converse' ? '[{"text":"\\ud83d"}]' : '"\\ud83d"'},"parts":[{"text":"\\ud83d"}]}]}`
     expect(outcome(wire, text)).toBe('same')
   })
 

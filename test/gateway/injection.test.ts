@@ -170,15 +170,16 @@ const without = (body: Fields, ...keys: readonly string[]): Fields =>
 const CASES: readonly Case[] = [
   { name: 'tools that the client runs', change: (body) => body, isDeclared: true },
   { name: 'a structured answer with tools', change: (body, { schema }) => ({ ...body, ...schema }), isDeclared: true },
-  { name: 'no tools', change: (body) => without(body, 'tools'), isDeclared: false },
+  { name: 'no tools', change: (body) => without(body, 'tools', 'toolConfig'), isDeclared: false },
   {
     name: 'a structured answer without tools',
-    change: (body, { schema }) => ({ ...without(body, 'tools'), ...schema }),
+    change: (body, { schema }) => ({ ...without(body, 'tools', 'toolConfig'), ...schema }),
     isDeclared: false,
   },
   {
     name: 'tool choice none',
-    wires: CHOOSING,
+    // Converse has no such choice.
+    wires: CHOOSING.filter((wire) => wire !== 'bedrock-converse'),
     change: (body, { choice }) => ({ ...body, ...choice('none') }),
     isDeclared: false,
   },
@@ -198,7 +199,7 @@ const CASES: readonly Case[] = [
   {
     name: 'functions of the old kind',
     wires: ['openai-chat'],
-    change: (body) => ({ ...without(body, 'tools'), functions: [{ name: 'bash', parameters: open }] }),
+    change: (body) => ({ ...without(body, 'tools', 'toolConfig'), functions: [{ name: 'bash', parameters: open }] }),
     isDeclared: false,
   },
   {
@@ -325,7 +326,7 @@ describe.each(WIRES)('tools of ours in requests of %s', (wire) => {
     // Long enough to be cached and too short for a tool from the start. Ollama's models have no price: nothing of theirs is billed as cached.
     {
       name: 'that the provider may have cached',
-      lines: wire === 'anthropic-messages' ? 450 : 300,
+      lines: wire === 'anthropic-messages' || wire === 'bedrock-converse' ? 450 : 300,
       isCached: wire !== 'ollama-chat',
     },
     { name: 'that is too short to be cached', lines: 2, isCached: false },

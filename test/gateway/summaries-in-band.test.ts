@@ -58,6 +58,7 @@ function bodyOf(wire: WireName, steps: number, extra: object = {}): string {
   const messages = body['messages'] as { content: object[] }[] | undefined
   if (wire === 'anthropic-messages' && steps > 0)
     Object.assign(messages!.at(-1)!.content.at(-1)!, { cache_control: { type: 'ephemeral' } })
+  if (wire === 'bedrock-converse' && steps > 0) messages!.at(-1)!.content.push({ cachePoint: { type: 'default' } })
   return JSON.stringify({ ...body, ...TOOLS[wire], ...extra })
 }
 

@@ -46,10 +46,12 @@ async function loop(format: WireFormat) {
   const tools: ReaderTools<WireFormat> = plimsoll.tools(session, format)
   const { steps, routes, declare } = wireOf(format)
   const { rest, user } = ENVELOPES[format]
+  const declared = (tools: readonly object[]): Fields =>
+    format === 'bedrock-converse' ? { toolConfig: { tools } } : { tools }
   const history: Fields[] = [user]
   const recalled: string[] = []
   for (let turns = 0; turns <= STEPS + 2; turns++) {
-    const body = { ...rest, [steps.list]: history, tools: [declare(OWN), ...tools.declarations] }
+    const body = { ...rest, [steps.list]: history, ...declared([declare(OWN), ...tools.declarations]) }
     const turn = await session.prepare({ format, body, targets: [{ model: MODEL }] })
     const answered = await referee.fetch(`http://referee.test${routes.path(MODEL, false)}`, {
       method: 'POST',

@@ -125,8 +125,13 @@ export function write(draft: Draft): Written {
     if (last?.role === role) last.content.push(...blocks)
     else if (blocks.length > 0) messages.push({ role, content: blocks })
   }
-  const isUsed = messages.some(({ content }) => content.some((block) => 'toolUse' in block))
-  const tools = choice?.mode === 'none' && !isUsed ? undefined : filled(draft.tools.map(declare))
+  // A history with calls needs its tools declared, also where the other wire declared none.
+  const used = draft.turns.flatMap(({ items }) =>
+    items.flatMap(({ kind, toolName: name }) => (kind === 'call' ? [name ?? 'tool'] : [])),
+  )
+  const undeclared = [...new Set(used)].map((name): NewTool => ({ name, description: name, parameters: {} }))
+  const declared = choice?.mode === 'none' && used.length === 0 ? [] : draft.tools
+  const tools = filled((declared.length > 0 ? declared : undeclared).map(declare))
   const inference = {
     maxTokens: settings.maxOutputTokens,
     temperature: sampling.temperature,

@@ -1,4 +1,4 @@
-import { listOf, recordOf } from '../../core/values.ts'
+import { listOf, recordOf, recordsIn } from '../../core/values.ts'
 import type { WireTraits } from '../../core/wire-traits.ts'
 import { nativeBetas } from '../anthropic-messages/encode.ts'
 import { wire as anthropicMessages } from '../anthropic-messages/wire.ts'
@@ -56,6 +56,8 @@ function matchOf(pathname: string, methods: readonly [whole: string, streamed: s
 
 const pathOf = (model: string, method: string): string => `/model/${encodeURIComponent(model)}/${method}`
 
+const OWN_KEYS = ['inferenceConfig', 'toolConfig', 'additionalModelRequestFields', 'requestMetadata', 'guardrailConfig']
+
 export const wire: Wire = {
   id: FORMAT,
   codec: {
@@ -77,22 +79,13 @@ export const wire: Wire = {
   },
   endpoint,
   servers: [],
+  // On the other wires each block says its type.
   resembles(fields) {
-    if (
-      ['inferenceConfig', 'toolConfig', 'additionalModelRequestFields'].some(
-        (key) => recordOf(fields[key]) !== undefined,
-      )
-    )
-      return fields['messages'] === undefined ? 0 : 2
-    const blocks = listOf(fields['messages']).flatMap((message) => listOf(recordOf(message)?.['content']))
-    const isOurs = (block: unknown): boolean => {
-      const own = recordOf(block)
-      // On the other wires each block says its type.
-      return (
-        own !== undefined && own['type'] === undefined && ['text', 'toolUse', 'toolResult'].some((key) => key in own)
-      )
-    }
-    return fields['model'] === undefined && blocks.length > 0 && isOurs(blocks[0]) ? 2 : 0
+    if (!Array.isArray(fields['messages']) || fields['model'] !== undefined) return 0
+    const contents = recordsIn(fields['messages']).flatMap(({ content }) => recordsIn(content))
+    const [block] = [...contents, ...recordsIn(fields['system'])]
+    const isOurs = block !== undefined && block['type'] === undefined && Object.keys(block).length > 0
+    return isOurs || OWN_KEYS.some((key) => recordOf(fields[key]) !== undefined) ? 3 : 0
   },
 }
 

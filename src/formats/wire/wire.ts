@@ -116,6 +116,6 @@ export interface Wire {
   readonly endpoint: Endpoint
   /** Others that speak this wire and that `plimsoll chat` knows by name. */
   readonly servers: readonly Endpoint[]
-  /** How sure it is that a request body speaks this wire: 2 has what only this wire has, 1 may be, 0 is another. */
-  resembles(body: Fields): 0 | 1 | 2
+  /** How sure it is that a request body speaks this wire: 3 would be refused elsewhere, 2 has what only this wire has, 1 may be, 0 is another. */
+  resembles(body: Fields): 0 | 1 | 2 | 3
 }

@@ -38,6 +38,13 @@ export function plainBody(wire: WireName, turns: readonly PlainTurn[], system?: 
   return RENDER[wire](messages, system)
 }
 
+/** A history with calls needs its tools declared. */
+function declaredConverse(messages: readonly Message[]): object {
+  const names = new Set(messages.flatMap((one) => (one.role === 'step' ? one.calls.map(({ name }) => name) : [])))
+  const tools = [...names].map((name) => ({ toolSpec: { name, inputSchema: { json: { type: 'object' } } } }))
+  return tools.length > 0 ? { toolConfig: { tools } } : {}
+}
+
 const RENDER: Record<WireName, (messages: readonly Message[], system?: string) => Record<string, unknown>> = {
   'anthropic-messages': (messages, system) => ({
     model: 'claude-sonnet-4-5',
@@ -86,6 +93,7 @@ const RENDER: Record<WireName, (messages: readonly Message[], system?: string) =
   }),
   'bedrock-converse': (messages, system) => ({
     inferenceConfig: { maxTokens: 100 },
+    ...declaredConverse(messages),
     ...(system !== undefined && { system: [{ text: system }] }),
     messages: messages.flatMap((message): object[] => {
       if (message.role !== 'step') return [{ role: message.role, content: [{ text: message.text }] }]

@@ -193,7 +193,7 @@ export const claudeOnBedrock: Dialect = {
   ...anthropicMessages,
   framing: chunkStream,
   route: routeTo(['invoke', 'invoke-with-response-stream']),
-  check: (body, options) => [...foreignMembers(body), ...anthropicMessages.check(body, options)],
+  check: (body, options) => [...foreignMembers(body), ...anthropicMessages.check(body, { ...options, profile: 'bedrock' })],
   read: (body, route) => ({ ...anthropicMessages.read(body, route, new Map()), stream: route.stream === true }),
   authorise: authoriseAws,
   verify: (context) =>

@@ -17,4 +17,4 @@ const dialects: Readonly<Record<Wire, Dialect>> = {
 
 /** What a wire says, and how, where a profile of it is served. */
 export const dialectOf = (wire: Wire, profile = ''): Dialect =>
-  wire === claudeOnBedrock.wire && profile.split(',').includes('bedrock') ? claudeOnBedrock : dialects[wire]
+  wire === claudeOnBedrock.wire && profile.split(',').includes('invoke-model') ? claudeOnBedrock : dialects[wire]
