@@ -1,46 +1,75 @@
-import type { EnvelopeChanges, NewTool } from '../../core/conversation.ts'
+import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import { type Fields, recordOf, recordsIn, stringOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { type ArrayPart, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
-import { encoder, type Envelope, type Members, type Source, type Written } from '../kit/body.ts'
+import { encoder, type Envelope, type Members, type Source, sourceOf, type Written } from '../kit/body.ts'
 import { haveOnly, joinContents, objectJson, sealedError } from '../kit/editing.ts'
 import { argumentsOf, type Draft, type DraftTurn, filled } from '../kit/writing.ts'
-import { body, isCachePoint, type ItemPosition, nodeAt, positionOf, toolName } from './decode.ts'
+import { body, FORMAT, isCachePoint, type ItemPosition, nodeAt, positionOf, toolName } from './decode.ts'
 
-export const encode = encoder<ItemPosition>({
-  body,
-  write,
-  envelope,
-  inserted: ({ role, text }) =>
-    `{"role":"${role === 'assistant' ? 'assistant' : 'user'}","content":[{"text":${JSON.stringify(text)}}]}`,
-  within,
-  // Two messages of one role are refused, the model's included.
-  merging: {
-    merge: (role, messages) =>
-      haveOnly(messages, ['role', 'content'])
-        ? `{"role":"${role}","content":${joinContents(messages.map((message) => member(message, 'content')?.raw))}}`
-        : undefined,
-  },
-})
+export const encode = (conversation: Conversation): Written => {
+  const moved = movedPoints(conversation)
+  return encoder<ItemPosition>({
+    body,
+    write,
+    envelope,
+    inserted: ({ role, text, id }) =>
+      `{"role":"${role === 'assistant' ? 'assistant' : 'user'}","content":[${[`{"text":${JSON.stringify(text)}}`, ...(moved.get(id) ?? [])].join(',')}]}`,
+    within: (source, message, kept) => within(source, message, kept, moved.get(kept.at(-1)!.id) ?? []),
+    // Two messages of one role are refused, the model's included.
+    merging: {
+      merge: (role, messages) =>
+        haveOnly(messages, ['role', 'content'])
+          ? `{"role":"${role}","content":${joinContents(messages.map((message) => member(message, 'content')?.raw))}}`
+          : undefined,
+    },
+  })(conversation)
+}
+
+/**
+ * Cache points of messages that go move behind the nearest one before them that stays, so that the client's cache breakpoints survive a
+ * compaction. Gives the point by the last item in front of it.
+ */
+function movedPoints(conversation: Conversation): ReadonlyMap<string, readonly string[]> {
+  const moved = new Map<string, readonly string[]>()
+  if (conversation.format !== FORMAT) return moved
+  const { root, text } = sourceOf(conversation)
+  if (!text.includes('"cachePoint"')) return moved
+  const { items } = conversation
+  const kept = new Set(items.map((item) => positionOf(item)?.message))
+  for (const [at, message] of (member(root, 'messages')?.items ?? []).entries()) {
+    const point = kept.has(at) ? undefined : member(message, 'content')?.items?.find(({ value }) => isCachePoint(value))
+    if (point === undefined) continue
+    const next = items.findIndex((item) => (positionOf(item)?.message ?? -1) > at)
+    const before = items[(next < 0 ? items.length : next) - 1]
+    if (before !== undefined) moved.set(before.id, [point.raw])
+  }
+  return moved
+}
 
 /** Drops blocks and edits those that stay. A cache point stays as long as something of its message stands before it. */
-function within(source: Source, message: JsonNode, kept: readonly Item[]): readonly Splice[] {
+function within(
+  source: Source,
+  message: JsonNode,
+  kept: readonly Item[],
+  points: readonly string[],
+): readonly Splice[] {
   const content = member(message, 'content')!
   const places = kept.map((item) => positionOf(item)!)
   const splices = kept.flatMap((item) => (item.edited === true ? edit(source, item) : []))
-  if (kept.length === source.itemsOf[places[0]!.message]!.length) return splices
+  const isWhole = kept.length === source.itemsOf[places[0]!.message]!.length
+  if (isWhole && points.length === 0) return splices
   const stay = new Set(places.map(({ index }) => index))
-  const first = places[0]!.index
   const left: ArrayPart[] = []
-  for (let i = 0, isFresh = false; i < content.length; i++) {
-    const isPoint = !stay.has(i) && isCachePoint(content.at(i)!.value)
-    if (stay.has(i)) isFresh = true
-    // Two points that meet say the same.
-    if (stay.has(i) || (isPoint && isFresh && i > first)) left.push(i)
-    if (isPoint) isFresh = false
+  // Two points that meet say the same.
+  let isFresh = false
+  for (const [i, block] of content.items!.entries()) {
+    const isPoint = !stay.has(i) && isCachePoint(block.value)
+    if (stay.has(i) || (isPoint && isFresh)) left.push(i)
+    isFresh = stay.has(i) || (isFresh && !isPoint)
   }
-  return [...splices, ...spliceArray(source.text, content, left)]
+  return [...splices, ...spliceArray(source.text, content, isFresh ? [...left, ...points] : left)]
 }
 
 /** An edit replaces only its own field; ids, names and unknown keys beside it stay as they came. */

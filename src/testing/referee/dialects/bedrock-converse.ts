@@ -193,7 +193,10 @@ export const claudeOnBedrock: Dialect = {
   ...anthropicMessages,
   framing: chunkStream,
   route: routeTo(['invoke', 'invoke-with-response-stream']),
-  check: (body, options) => [...foreignMembers(body), ...anthropicMessages.check(body, { ...options, profile: 'bedrock' })],
+  check: (body, options) => [
+    ...foreignMembers(body),
+    ...anthropicMessages.check(body, { ...options, profile: 'bedrock' }),
+  ],
   read: (body, route) => ({ ...anthropicMessages.read(body, route, new Map()), stream: route.stream === true }),
   authorise: authoriseAws,
   verify: (context) =>
@@ -220,7 +223,7 @@ function foreignMembers(body: unknown): Violation[] {
     path,
     message: `${path}: Extra inputs are not permitted`,
   }))
-  return fields['anthropic_version'] === 'bedrock-2023-05-31'
+  return typeof fields['anthropic_version'] === 'string'
     ? found
     : [...found, { rule: 'invoke-version', path: 'anthropic_version', message: 'anthropic_version: Field required' }]
 }
