@@ -1,5 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
-import { credentialChain, signatureIn, signed, type CredentialSource } from '../drivers/crypto/aws-signature.ts'
+import { credentialChain, signatureIn, signed } from '../drivers/crypto/aws-signature.ts'
 import { unreadCall } from '../formats/endpoints.ts'
 import type { Gateway } from './gateway.ts'
 import { toUpstream } from './http/headers.ts'
@@ -9,12 +9,8 @@ import type { Reply, Transport } from './types.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-/** The gateway as a `fetch` for any SDK that takes one. `credentials` sign anew what its client had signed and we changed. */
-export function createFetch(
-  gateway: Gateway,
-  upstream: Fetch = globalThis.fetch,
-  credentials: CredentialSource = credentialChain,
-): Fetch {
+/** The gateway as a `fetch` for any SDK that takes one. */
+export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch): Fetch {
   const warned = new Set<string>()
   return async (input, init) => {
     const url = addressOf(input)
@@ -38,7 +34,7 @@ export function createFetch(
       const own = toUpstream(foreign === true ? {} : Object.fromEntries(request.headers), wanted)
       const to = new URL(url.origin + target)
       const isAsSigned = body === given && target === path
-      const headers = isAsSigned ? own : await signedAnew(to, request.method, own, body, credentials)
+      const headers = isAsSigned ? own : await signedAnew(to, request.method, own, body)
       // The body of the first answer is what the client cancels; nothing else stops a request that follows it in a hidden step.
       const both =
         current === undefined ? signal : AbortSignal.any(signal === null ? [left.signal] : [signal, left.signal])
@@ -80,18 +76,17 @@ async function signedAnew(
   method: string,
   headers: Record<string, string>,
   body: Uint8Array,
-  credentials: CredentialSource,
 ): Promise<Record<string, string>> {
   const signature = signatureIn(headers['authorization'])
   if (signature === undefined) return headers
   const { accessKeyId, region, service } = signature
-  const own = await credentials()
+  const own = await credentialChain()
   if (own.accessKeyId !== accessKeyId && (own.accessKeyId.startsWith(LASTING) || accessKeyId.startsWith(LASTING)))
     throw new PlimsollError(
       'bad-config',
       'The request was signed with another access key than the one that AWS gives here.',
       {
-        advice: 'Let the client use the standard credential chain, use an API key, or the adapter for the AWS SDK.',
+        advice: 'Give the client no credentials of its own, so that both use the standard chain; or use an API key.',
       },
     )
   return signed({ method, url, headers, body, service, region }, async () => own)

@@ -65,10 +65,14 @@ let chain: CredentialSource | undefined
 
 /** The standard chain: environment, shared files, single sign-on, roles of containers and machines. */
 export async function credentialChain(): Promise<AwsCredentials> {
-  chain ??= await openChain()
   try {
+    chain ??= await import(CHAIN).then(
+      ({ defaultProvider }: { defaultProvider(): CredentialSource }) => defaultProvider(),
+      () => fromEnvironment,
+    )
     return await chain()
   } catch (cause) {
+    if (cause instanceof PlimsollError) throw cause
     throw new PlimsollError('bad-config', `AWS gives no credentials to sign with: ${(cause as Error).message}`, {
       advice: 'Run `aws sso login` or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or send an API key.',
       cause,
@@ -76,19 +80,14 @@ export async function credentialChain(): Promise<AwsCredentials> {
   }
 }
 
-async function openChain(): Promise<CredentialSource> {
-  try {
-    const { defaultProvider } = (await import(CHAIN)) as { defaultProvider(): CredentialSource }
-    return defaultProvider()
-  } catch (cause) {
-    const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_PROFILE: profile } = process.env
-    // Without the package only the first link of the chain is read; a profile would come before it.
-    if (!accessKeyId || !secretAccessKey || profile) throw missing(CHAIN, cause)
-    return async () => ({ accessKeyId, secretAccessKey, sessionToken: process.env['AWS_SESSION_TOKEN'] || undefined })
-  }
+/** The first link of the chain, which is all that is read without the package; a profile would come before it. */
+async function fromEnvironment(): Promise<AwsCredentials> {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_PROFILE: profile } = process.env
+  if (!accessKeyId || !secretAccessKey || profile) throw missing(CHAIN)
+  return { accessKeyId, secretAccessKey, sessionToken: process.env['AWS_SESSION_TOKEN'] || undefined }
 }
 
-const missing = (name: string, cause: unknown): PlimsollError =>
+const missing = (name: string, cause?: unknown): PlimsollError =>
   new PlimsollError('bad-config', `Requests are signed for AWS with the package ${name}, which is not installed.`, {
     advice: `Run \`npm install ${name}\`, or send an API key.`,
     cause,
