@@ -134,7 +134,7 @@ const anthropic: Run = ({ url, plimsoll, isInside, apiKey }, stream) => {
     ...(apiKey === undefined ? { awsAccessKey: KEYS.accessKeyId, awsSecretKey: KEYS.secretAccessKey } : { apiKey }),
   })
   return claudeLoop(async (messages) => {
-    const request = { model: MODEL, max_tokens: 500, messages: messages as never, tools: TOOLS as never }
+    const request = { model: MODEL, max_tokens: 500, messages, tools: TOOLS } as never
     const answer = stream ? await client.messages.stream(request).finalMessage() : await client.messages.create(request)
     return answer.content as Block[]
   })

@@ -81,6 +81,7 @@ export const pathUnder = ({ sdkPath }: Endpoint, path: string): string =>
 /** Model calls in API formats that are not read here, by the path that they go to. */
 const UNREAD: readonly { readonly name: string; readonly path: RegExp }[] = [
   { name: 'Vercel AI Gateway', path: /\/v\d+\/ai\/language-model$/ },
+  { name: 'Gemini Interactions', path: /\/v1(?:alpha|beta)?\d*\/interactions$/ },
   { name: 'Cohere', path: /^\/v[12]\/chat$/ },
 ]
 

@@ -114,27 +114,27 @@ describe('a tool result before or after a request', () => {
 })
 
 describe('a model call in an API format that is not read', () => {
-  it.each([['https://ai-gateway.vercel.sh/v4/ai/language-model', 'Vercel AI Gateway']])(
-    'passes unchanged and is said once: %s',
-    async (url, name) => {
-      const sent: string[] = []
-      const plimsoll = createPlimsoll({
-        store: 'memory:',
-        fetch: (_, init) => {
-          sent.push(init?.body as string)
-          return Promise.resolve(new Response('{}'))
-        },
-      })
-      const warnings: Error[] = []
-      const note = (warning: Error): void => void warnings.push(warning)
-      process.on('warning', note)
-      for (const body of ['{"a":1}', '{"b":2}']) await plimsoll.fetch(url, { method: 'POST', body })
-      await plimsoll.fetch('https://example.test/upload', { method: 'POST', body: 'x' })
-      await new Promise((resolve) => setImmediate(resolve))
-      process.off('warning', note)
-      expect(sent).toEqual(['{"a":1}', '{"b":2}', 'x'])
-      expect(warnings.map(({ message }) => message.includes(name))).toEqual([true])
-      await plimsoll.close()
-    },
-  )
+  it.each([
+    ['https://ai-gateway.vercel.sh/v4/ai/language-model', 'Vercel AI Gateway'],
+    ['https://generativelanguage.googleapis.com/v1beta/interactions', 'Gemini Interactions'],
+  ])('passes unchanged and is said once: %s', async (url, name) => {
+    const sent: string[] = []
+    const plimsoll = createPlimsoll({
+      store: 'memory:',
+      fetch: (_, init) => {
+        sent.push(init?.body as string)
+        return Promise.resolve(new Response('{}'))
+      },
+    })
+    const warnings: Error[] = []
+    const note = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', note)
+    for (const body of ['{"a":1}', '{"b":2}']) await plimsoll.fetch(url, { method: 'POST', body })
+    await plimsoll.fetch('https://example.test/upload', { method: 'POST', body: 'x' })
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('warning', note)
+    expect(sent).toEqual(['{"a":1}', '{"b":2}', 'x'])
+    expect(warnings.map(({ message }) => message.includes(name))).toEqual([true])
+    await plimsoll.close()
+  })
 })
