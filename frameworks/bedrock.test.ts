@@ -131,7 +131,12 @@ const anthropic: Run = ({ url, plimsoll, isInside, apiKey }, stream) => {
     awsRegion: REGION,
     maxRetries: 0,
     ...(isInside && { fetch: plimsoll.fetch }),
-    ...(apiKey === undefined ? { awsAccessKey: KEYS.accessKeyId, awsSecretKey: KEYS.secretAccessKey } : { apiKey }),
+    // Its type wants either; which of them is known only here.
+    ...((apiKey === undefined
+      ? { awsAccessKey: KEYS.accessKeyId, awsSecretKey: KEYS.secretAccessKey }
+      : { apiKey }) as {
+      apiKey: string
+    }),
   })
   return claudeLoop(async (messages) => {
     const request = { model: MODEL, max_tokens: 500, messages, tools: TOOLS } as never
