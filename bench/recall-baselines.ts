@@ -25,10 +25,9 @@ const REFERENCE: Readonly<Record<string, Readonly<Record<number, string>>>> = {
 }
 
 function inWords({ recall, costUsd, over, taskKept }: Figures): string {
-  const { quoteRecall, nameRecall, pooled } = recall
+  const { quoteRecall, nameRecall } = recall
   return [
     `${share(quoteRecall)} / ${share(nameRecall)}`,
-    `pooled ${share(pooled.quoteRecall)} / ${share(pooled.nameRecall)}`,
     `$${costUsd.toFixed(1)}`,
     `${over} over`,
     `task in ${Math.round(100 * taskKept)} %`,

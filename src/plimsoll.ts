@@ -7,7 +7,7 @@ import {
 } from './engine/session/session.ts'
 import { importStore } from './engine/store-admin/store-export.ts'
 import { checkedPlimsoll, checkedSession, checkOptions } from './compose/api/checked.ts'
-import { layFoundation } from './compose/open/foundation.ts'
+import { openFoundation } from './compose/open/foundation.ts'
 import { liveSettings } from './compose/live/settings.ts'
 import { openEngine } from './compose/open/engine.ts'
 import { openGateway } from './gateway/assemble.ts'
@@ -24,6 +24,7 @@ import type { Fetch } from './gateway/fetch.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { Sidecar } from './gateway/operate/sidecar.ts'
 import type { LiveOptions, PlimsollOptions } from './settings/options.ts'
+import { tellUnknownVariables } from './settings/variables.ts'
 export { defaultStore, findSecret, plimsollHome } from './compose/home.ts'
 export type { LiveOptions, PlimsollOptions } from './settings/options.ts'
 
@@ -72,11 +73,12 @@ export interface Plimsoll {
 
 /** Creates the engine. Parts are opened on first use; `close` closes all of them. */
 export function createPlimsoll(options: PlimsollOptions = {}): Plimsoll {
+  tellUnknownVariables()
   return compose(checkOptions(options))
 }
 
 function compose(options: PlimsollOptions): Plimsoll {
-  const foundation = layFoundation(options)
+  const foundation = openFoundation(options)
   const { clock, content, ledger, emit } = foundation
   const models = openModels(options)
   const tokenizers = openTokenizers(options, foundation)

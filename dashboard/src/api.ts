@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Everything is asked relative to where the page stands, so that it works behind /t/<token>/ too. */
+/** All requests are relative to the page's address, so that they also work behind /t/<token>/. */
 const base = (): URL => new URL('./', document.baseURI)
 
 export class ApiError extends Error {
@@ -48,12 +48,12 @@ export interface Loaded<T> {
   readonly isLoading: boolean
 }
 
-/** What is written behind an answer may not be there yet, and a server may be starting: such questions are asked again, later each time. */
+/** Data may be written shortly after the answer, and a server may be starting, so some requests are repeated with growing pauses. */
 const FIRST_WAIT_MS = 500
 const MOST_ATTEMPTS = 6
-const mayPass = ({ status }: ApiError): boolean => status === 0 || status === 404 || status >= 500
+const isTemporary = ({ status }: ApiError): boolean => status === 0 || status === 404 || status >= 500
 
-/** Asks again when a dependency changes; what was there stays in view meanwhile. */
+/** Loads again when a dependency changes, and shows the previous data meanwhile. */
 export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ isLoading: true })
   useEffect(() => {
@@ -67,7 +67,7 @@ export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencie
           if (stop.signal.aborted) return
           const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'The server does not answer.')
           setState((before) => ({ ...before, isLoading: false, error }))
-          if (number < MOST_ATTEMPTS && mayPass(error))
+          if (number < MOST_ATTEMPTS && isTemporary(error))
             timer = setTimeout(attempt, FIRST_WAIT_MS * 2 ** (number - 1), number + 1)
         },
       )

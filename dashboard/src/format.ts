@@ -2,7 +2,7 @@ const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 export const tokens = (count: number): string => whole.format(count)
 
-/** 1234 → 1.2k; exact figures stand in titles and tables. */
+/** 1234 → 1.2k; titles and tables show exact figures. */
 export function short(count: number): string {
   if (Math.abs(count) < 1_000) return String(Math.round(count))
   if (Math.abs(count) < 999_500) return `${trim(count / 1_000)}k`

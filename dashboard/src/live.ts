@@ -12,12 +12,12 @@ export interface LiveEvent {
 
 export type LiveState = 'connecting' | 'live' | 'away'
 
-/** Waits between attempts grow to this. */
+/** The longest pause between attempts to reconnect. */
 const MOST_WAIT_MS = 15_000
 
 /**
- * Follows the server's events. After a break it goes on from the last one that it got, so that nothing is missed that the server still
- * keeps. Events are handed on as they come and are not kept: the page's memory does not grow with them.
+ * Follows the server's events. After a disconnection it continues after the last received event, so that it misses none that the server still has.
+ * Events are passed on and not stored, so the page's memory does not grow.
  */
 export function followEvents(onNews: (news: News) => void, onState: (state: LiveState) => void): () => void {
   const stopped = new AbortController()
@@ -38,7 +38,7 @@ export function followEvents(onNews: (news: News) => void, onState: (state: Live
           onNews(event)
         }
       } catch {
-        // Told below; a break is nothing that a person has to act on.
+        // `onState` reports the disconnection below; the user need not do anything.
       }
       if (stopped.signal.aborted) return
       onState('away')
@@ -65,12 +65,12 @@ async function* eventsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<LiveE
   }
 }
 
-/** What was written behind an answer may come after the event that told of it: one more look when things are quiet again. */
+/** Data may be written shortly after the event about it, so the page loads once more when no further event comes. */
 const LATE_MS = 3_000
 
 /**
- * A number that changes when something happened that `matters`, at most once in `everyMs`, once more when nothing followed, and whenever the
- * page begins to listen, since it cannot know what it missed.
+ * A number that changes after events that `matters` accepts: at most once in `everyMs`, once more when no further event comes, and whenever the
+ * page connects, because it may have missed events.
  */
 export function useChanges(matters: (event: LiveEvent) => boolean, subscribe: Subscribe, everyMs = 700): number {
   const [count, setCount] = useState(0)
@@ -99,6 +99,6 @@ export function useChanges(matters: (event: LiveEvent) => boolean, subscribe: Su
   return count
 }
 
-/** An event, or that the page listens from now on. */
+/** An event, or the news that the page has connected. */
 export type News = LiveEvent | 'connected'
 export type Subscribe = (listener: (news: News) => void) => () => void

@@ -11,12 +11,12 @@ import { SessionView } from './pages/session/session.tsx'
 import { Sessions } from './pages/sessions.tsx'
 import { Spending } from './pages/spending.tsx'
 import { Problem } from './parts/basics.tsx'
-import { linkTo, PAGES, usePlace } from './route.ts'
+import { linkTo, PAGES, useRoute } from './route.ts'
 import './style.css'
 
 function Page() {
   const info = useLoad((signal) => get<DashboardInfo>('info', {}, signal), [])
-  const place = usePlace()
+  const place = useRoute()
   const [state, setState] = useState<LiveState>('connecting')
   const { subscribe, publish } = useMemo(listeners, [])
   const isOpen = info.value !== undefined
@@ -61,7 +61,7 @@ function Page() {
   )
 }
 
-/** A report in a file of its own: there is nothing to go to and nothing to follow. */
+/** A report in a file of its own has no navigation and no live events. */
 function ReportPage({ of: report }: { of: Report }) {
   useEffect(() => void (document.title = report.title), [report])
   return (
@@ -110,7 +110,7 @@ function listeners(): { subscribe: Subscribe; publish: (news: News) => void } {
   }
 }
 
-/** A server that others can reach asks for its token; the page then stands behind it, like the base URL of an agent. */
+/** A server on a public address requires its token; the page then moves to /t/<token>/, like an agent's base URL. */
 function Login() {
   const [token, setToken] = useState('')
   return (
@@ -137,7 +137,7 @@ function Login() {
   )
 }
 
-/** In a file of its own the page holds a report and asks no server. */
+/** In a file of its own, the page contains a report and makes no requests. */
 const given = document.getElementById('report')
 render(
   given === null ? <Page /> : <ReportPage of={JSON.parse(given.textContent) as Report} />,

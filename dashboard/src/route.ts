@@ -8,7 +8,7 @@ export interface Route {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Where the page stands is behind the #, so that a link can be kept and the server needs to know nothing of it. */
+/** The page and its parameters are after the #, so that a link can be saved and the server need not know about them. */
 export function placeOf(hash: string): Route {
   const [name = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
   const page = [...PAGES, 'session' as const].find((one) => one === name) ?? 'sessions'
@@ -20,9 +20,9 @@ export function linkTo(page: PageName, query: Readonly<Record<string, string>> =
   return `#/${page}${search === '' ? '' : `?${search}`}`
 }
 
-export function usePlace(): Route {
+export function useRoute(): Route {
   const [place, setPlace] = useState(() => placeOf(location.hash))
-  // Before anything else can run: an effect would come later, and miss what changed meanwhile.
+  // A layout effect, because an ordinary effect would run later and miss changes in between.
   useLayoutEffect(() => {
     const follow = (): void => setPlace(placeOf(location.hash))
     addEventListener('hashchange', follow)

@@ -1,16 +1,9 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import {
-  GATEWAY,
-  LIBRARY,
-  PRESET_VARIABLES,
-  PROXY,
-  SETTINGS,
-  variablesOf,
-  type Settings,
-} from '../../src/settings/settings.ts'
+import { GATEWAY, LIBRARY, PROXY, SETTINGS, type Settings } from '../../src/settings/settings.ts'
 import { unitWords, type Unit } from '../../src/settings/values.ts'
-import { given, parts } from '../../src/util/json-schema.ts'
+import { parts, withoutOptional } from '../../src/util/json-schema.ts'
+import { PRESET_VARIABLES, variablesOf } from '../../src/settings/variables.ts'
 import { FOREIGN_VARIABLES } from './foreign-variables.ts'
 import { code, page, sentence, table } from './markdown.ts'
 import { commentsIn } from './sources.ts'
@@ -30,7 +23,9 @@ function rowsOf(schema: v.GenericSchema, path: string, seen: Set<unknown>): read
       seen.add(known.entries)
       return [
         own,
-        ...Object.entries(known.entries).flatMap(([key, field]) => rowsOf(given(field), `${path}.${key}`, seen)),
+        ...Object.entries(known.entries).flatMap(([key, field]) =>
+          rowsOf(withoutOptional(field), `${path}.${key}`, seen),
+        ),
       ]
     }
     case 'record':

@@ -1,4 +1,4 @@
-import type { Variable } from '../../src/settings/settings.ts'
+import type { Variable } from '../../src/settings/variables.ts'
 
 /** Variables of others that are obeyed as their owners define them. */
 export const FOREIGN_VARIABLES: readonly Variable[] = [

@@ -4,13 +4,13 @@ import type { MirrorMedia, MirrorMessage, MirrorPart } from '../formats/mirror.t
 import type { ToolCall } from '../formats/wire/chat.ts'
 import { declaredTool, type KnownCalls, type Piece, outputText } from './kit.ts'
 
-/** A message of the prompt that the AI SDK gives a language model; versions differ in parts that are not read here. */
+/** A message of the prompt that the AI SDK gives to a language model. Fields that are not read here differ between versions. */
 export interface PromptMessage {
   readonly role: string
   readonly content: unknown
 }
 
-/** One piece for each message, and for each result of a message that holds several. */
+/** One piece for each message; a message with several results gives one piece for each. */
 export const piecesOf = (prompt: readonly PromptMessage[]): readonly Piece<PromptMessage>[] =>
   prompt.flatMap((message): Piece<PromptMessage>[] => {
     if (message.role !== 'tool') return [{ message: readMessage(message), own: [message] }]
@@ -19,7 +19,7 @@ export const piecesOf = (prompt: readonly PromptMessage[]): readonly Piece<Promp
       .filter((part) => part['type'] === 'tool-result')
       .map((part, at) => ({
         message: { role: 'result', callId: stringOf(part['toolCallId']) ?? '', parts: outputParts(part['output']) },
-        // What is no result (the answer to a request for approval) goes with the first one.
+        // Parts that are no results, such as the answer to a request for approval, stay with the first result.
         own: [{ ...message, content: at === 0 ? parts.filter((one) => one === part || !isResult(one)) : [part] }],
       }))
   })
@@ -44,18 +44,18 @@ function readMessage({ role, content }: PromptMessage): MirrorMessage {
   return { role: 'assistant', parts, calls }
 }
 
-/** Reasoning is left out: the provider decides what it counts, and its usage says so. */
+/** Reasoning is left out: the provider decides how much of it counts, and its usage contains the number. */
 function readPart(part: Fields): MirrorPart[] {
   if (part['type'] === 'text') return [stringOf(part['text']) ?? '']
   if (part['type'] === 'file') return [mediaOf(part['mediaType'], part['data'], part['filename'])]
-  // A tool that the provider ran stands in the answer with its result.
+  // The answer contains the result of a tool that the provider ran.
   if (part['type'] === 'tool-result') return outputParts(part['output'])
   return []
 }
 
 function mediaOf(mime: unknown, data: unknown, name?: unknown): MirrorMedia {
   const known = recordOf(data)
-  // Version 7 says in an object what kind of data it is.
+  // Version 7 wraps data in an object that names its kind.
   const value =
     known === undefined || known instanceof URL || known instanceof Uint8Array ? data : (known['data'] ?? known['url'])
   return {
@@ -118,7 +118,7 @@ const resultPart = (part: MirrorPart): Fields =>
     ? { type: 'text', text: part }
     : { type: part.url === undefined ? 'file-data' : 'file-url', mediaType: part.mime, data: part.data, url: part.url }
 
-/** Results that stood in one message stand in one again. */
+/** Joins results that were in one message. */
 export function joined(messages: readonly PromptMessage[]): PromptMessage[] {
   const all: PromptMessage[] = []
   for (const message of messages) {
@@ -130,13 +130,13 @@ export function joined(messages: readonly PromptMessage[]): PromptMessage[] {
   return all
 }
 
-/** Function tools; what the provider runs itself is not declared by a schema. */
+/** Function tools only: tools that the provider runs are not declared with a schema. */
 export const declaredTools = (tools: readonly unknown[] | undefined): NewTool[] =>
   recordsIn(tools).flatMap((tool) =>
     tool['type'] === 'function' ? declaredTool(tool['name'], tool['description'], tool['inputSchema']) : [],
   )
 
-/** Where a model says what a call used. */
+/** The fields of a model's usage report. */
 export const USAGE = {
   input: 'inputTokens.total',
   cacheRead: 'inputTokens.cacheRead',

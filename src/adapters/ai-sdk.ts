@@ -21,7 +21,7 @@ export interface MiddlewareOptions<Version extends SdkVersion = SdkVersion> exte
 type SdkVersion = 6 | 7
 const SDK = number('', 'count', { words: 'the major version of ai', min: 6, max: 7 })
 
-/** Parameters of a model call, as far as they are read. */
+/** The parameters of a model call that are read here. */
 interface CallParams {
   readonly prompt: readonly PromptMessage[]
   readonly tools?: readonly unknown[]
@@ -43,7 +43,7 @@ export interface PlimsollMiddleware<Specification extends 'v3' | 'v4'> {
 
 /**
  * Gives the model a view of the prompt that fits, and records its usage. Messages, steps and UI parts of the SDK stay whole. For models whose
- * requests no `fetch` of ours sees; where the provider takes one, `plimsoll.fetch` does all of this alone.
+ * requests do not go through a `fetch` that can be set; for all others, use `plimsoll.fetch` alone.
  */
 export function plimsollMiddleware(session: Session, options: MiddlewareOptions<6>): PlimsollMiddleware<'v3'>
 export function plimsollMiddleware(session: Session, options?: MiddlewareOptions<7>): PlimsollMiddleware<'v4'>
@@ -75,7 +75,7 @@ export function plimsollMiddleware(session: Session, given: MiddlewareOptions = 
   return { specificationVersion: sdk === 6 ? 'v3' : 'v4', ...middleware }
 }
 
-/** Only members that every version has are replaced, each by one of its own type. */
+/** Replaces only members that every version has, by values of the same type. */
 function withTurn<P extends CallParams>(params: P, turn: ManagedTurn<PromptMessage>): P {
   const { messages, maxOutputTokens, forbidsTools } = turn
   return {
@@ -86,7 +86,7 @@ function withTurn<P extends CallParams>(params: P, turn: ManagedTurn<PromptMessa
   }
 }
 
-/** The same stream; its end closes the turn, and so does a reader that stops early. */
+/** The same stream. When it ends, or its reader stops early, the turn is closed. */
 function recorded<T extends { readonly type: string }>(
   stream: ReadableStream<T>,
   turn: ManagedTurn<PromptMessage>,
@@ -121,19 +121,19 @@ function recorded<T extends { readonly type: string }>(
   })
 }
 
-/** A tool of the AI SDK, as far as it is wrapped. */
+/** The parts of an AI SDK tool that the wrapper uses. */
 interface SdkTool {
   toModelOutput?(options: { toolCallId: string; input: unknown; output: unknown }): unknown
 }
 
 export interface PlimsollToolOptions extends HistoryOptions {
-  /** The model's window in tokens: a small one gets one compact reader. @default the window of the options */
+  /** The model's window in tokens; for a small one there is one compact reader. @default the window of the options */
   readonly window?: number
 }
 
 const TOOLS: Argument = { name: 'tools', schema: map('', any()) }
 
-/** Your tools with `recall` and the readers of artifacts beside them: the `tools` of a call or an agent. */
+/** Your tools, `recall` and the artifact readers: the `tools` of a call or an agent. */
 export function plimsollTools<T extends Readonly<Record<string, object>>>(
   plimsoll: Pick<Plimsoll, 'tools'>,
   session: Session,
@@ -149,7 +149,7 @@ export function plimsollTools<T extends Readonly<Record<string, object>>>(
   const { window, shortenHistory = false } = options
   const { declarations } = plimsoll.tools(session, 'ai-sdk', { window })
   const own = shortenHistory ? shortening(session, tools) : tools
-  // A tool of yours with the same name wins.
+  // If names collide, your tool is used.
   return { ...declarations, ...own }
 }
 
@@ -175,7 +175,7 @@ function shortening<T extends Readonly<Record<string, SdkTool>>>(session: Sessio
 const wholeOutput = (output: unknown): object =>
   typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output ?? null }
 
-/** Pictures are left to the model's view. */
+/** Pictures are not shortened here; the view deals with them. */
 const textIn = (output: unknown): unknown =>
   typeof output === 'object' && output !== null && 'value' in output && 'type' in output && output.type !== 'content'
     ? output.value

@@ -17,7 +17,7 @@ import type { LangChainReader } from '../compose/api/reader-shapes.ts'
 
 export type AdkOptions = AgentOptions
 
-/** Where a callback happens, as far as it is read. */
+/** The fields of a callback's context that are read here. */
 interface CallbackContext {
   readonly invocationId: string
   readonly agentName: string
@@ -32,8 +32,8 @@ interface ModelRequest {
 }
 
 /**
- * A plugin for `new Runner({ plugins })`: the model gets contents that fit, and its usage is recorded; the events of the session stay whole.
- * `BasePlugin` is the one of `@google/adk`. Leave `contextCompactors` of the agent unset.
+ * A plugin for `new Runner({ plugins })`: the model gets contents that fit, and its usage is recorded; the session's events stay whole. Pass the
+ * `BasePlugin` of `@google/adk`. Do not set the agent's `contextCompactors`.
  */
 export function plimsollPlugin<P extends object>(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
@@ -56,7 +56,7 @@ export function plimsollPlugin<P extends object>(
     return waiting
   }
 
-  /** Whether a smaller request may be answered. */
+  /** Whether the call can be repeated with a smaller request. */
   const refused = async (context: CallbackContext, error: unknown): Promise<boolean> =>
     (await take(context)?.failed(error)) ?? false
 
@@ -67,7 +67,7 @@ export function plimsollPlugin<P extends object>(
       const { model = 'unknown' } = request
       const body = bodyOf(request)
       const format = detectFormat(body)
-      // An agent that failed leaves its turn open.
+      // The turn of an agent that failed is still open.
       await take(context)?.answered(undefined)
       if (format === undefined) return undefined
       const send = async (): Promise<void> => {
@@ -76,7 +76,7 @@ export function plimsollPlugin<P extends object>(
         if (!waiting.turn.report.untouched) show(request, body, waiting.turn.body as Fields)
       }
       await send()
-      AGAIN.set(request, async (error) => {
+      RETRIES.set(request, async (error) => {
         const isTooLarge = await refused(context, error)
         if (isTooLarge) await send()
         return isTooLarge
@@ -85,13 +85,14 @@ export function plimsollPlugin<P extends object>(
     },
     async afterModelCallback(params: { callbackContext: CallbackContext; llmResponse: unknown }) {
       const { finishReason, errorCode, usageMetadata } = recordOf(params.llmResponse) ?? {}
-      // A streamed answer comes in several responses; the one with a reason to end is the last.
+      // A streamed answer has several responses; the last one has a finish reason.
       if (finishReason !== undefined || errorCode !== undefined)
         await take(params.callbackContext)?.answered(usageIn(usageMetadata, USAGE))
       return undefined
     },
     async onModelErrorCallback(params: { callbackContext: CallbackContext; error: unknown }) {
-      // ADK runs no tool that an answer from here calls: what repeats a call is `plimsollModel`. Without it the next one is smaller.
+      // ADK does not run tools that an answer from a callback calls, so `plimsollModel` repeats the call. Without it, only the next request is
+      // smaller.
       await refused(params.callbackContext, params.error)
       return undefined
     },
@@ -112,7 +113,7 @@ export function plimsollPlugin<P extends object>(
   return Object.assign(Object.create(BasePlugin.prototype) as P, { name: 'plimsoll', ...callbacks })
 }
 
-/** An agent without tools has no steps to look things up in. A tool of yours with the same name wins. */
+/** Only for agents with tools: others make no further steps in which to call a reader. If names collide, your tool is used. */
 function addReaders({ declarations: readers }: ReaderTools<'langchain'>, { config, toolsDict }: ModelRequest): void {
   const tools = recordsIn(config?.tools)
   const declaring = tools.find((one) => recordsIn(one['functionDeclarations']).length > 0)
@@ -128,7 +129,7 @@ function addReaders({ declarations: readers }: ReaderTools<'langchain'>, { confi
   config.tools = tools.map((one) => (one === declaring ? { ...one, functionDeclarations } : one))
 }
 
-/** The request as the API would get it. */
+/** The request in the form of the API. */
 function bodyOf({ contents, config }: ModelRequest): Fields {
   const { tools, maxOutputTokens, systemInstruction } = recordOf(config) ?? {}
   return {
@@ -139,7 +140,7 @@ function bodyOf({ contents, config }: ModelRequest): Fields {
   }
 }
 
-/** The view in the place of the request: its contents, and what else had to change for them to fit or for tools to be left alone. */
+/** Writes the view into the request: its contents, and other fields that had to change to make it fit or to forbid tools. */
 function show(request: ModelRequest, asked: Fields, { contents, generationConfig, toolConfig, ...view }: Fields): void {
   const { maxOutputTokens } = recordOf(generationConfig) ?? {}
   const { systemInstruction } = view
@@ -153,12 +154,12 @@ function show(request: ModelRequest, asked: Fields, { contents, generationConfig
   }
 }
 
-/** By request: makes it smaller after a refusal because of its size; false for any other error. */
-const AGAIN = new WeakMap<object, (error: unknown) => Promise<boolean>>()
+/** For each request, a function that makes it smaller after an error. It returns false if the error is not about size. */
+const RETRIES = new WeakMap<object, (error: unknown) => Promise<boolean>>()
 
 /**
- * The model of an agent whose runner has the plugin: a call that is refused because of its size is reduced further and made once more. The plugin
- * alone cannot do that, since ADK runs no tool that an answer in the place of an error calls.
+ * The model of an agent whose runner has the plugin. After a refusal because of size, it reduces the request further and repeats it once. The
+ * plugin alone cannot do that, because ADK does not run tools called in an answer that replaces an error.
  */
 export function plimsollModel<M extends { generateContentAsync(request: never, ...more: never[]): unknown }>(
   model: M,
@@ -179,7 +180,7 @@ export function plimsollModel<M extends { generateContentAsync(request: never, .
       }
       return
     } catch (error) {
-      if (hasBegun || (await AGAIN.get(request)?.(error)) !== true) throw error
+      if (hasBegun || (await RETRIES.get(request)?.(error)) !== true) throw error
     }
     yield* answers(request, ...more)
   }
@@ -187,13 +188,13 @@ export function plimsollModel<M extends { generateContentAsync(request: never, .
     get(target, name) {
       if (name === 'generateContentAsync') return generateContentAsync
       const value: unknown = Reflect.get(target, name, target)
-      // Its own methods see its private fields only as themselves.
+      // Bound to the model itself, because private fields cannot be accessed through a proxy.
       return typeof value === 'function' ? (value as (...given: unknown[]) => unknown).bind(target) : value
     },
   })
 }
 
-/** What ADK asks of a tool; its class is the framework's, and need not be there to describe one. */
+/** Only the members of a tool that ADK uses, so that its class need not be imported. */
 const adkTool = ({ run, fields: { name, description } }: LangChainReader) => ({
   name,
   description,

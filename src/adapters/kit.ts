@@ -18,7 +18,7 @@ import {
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { code, driver, group, on, text, tokens, type Schema } from '../settings/values.ts'
 
-/** What refusals taught each session, by model: another session may be another owner's. */
+/** Limits learned from refusals, by session and model. Kept apart because sessions may have different owners. */
 const LEARNED = new WeakMap<object, Map<string, LearnedLimit>>()
 
 function learnedBy(session: object): Map<string, LearnedLimit> {
@@ -27,10 +27,10 @@ function learnedBy(session: object): Map<string, LearnedLimit> {
   return known
 }
 
-/** Errors inside errors that are looked at. */
+/** The most nested causes that are searched. */
 const MOST_CAUSES = 5
 
-/** A provider's refusal because of the size, in an error of a framework. */
+/** A provider's refusal because of size, if a framework's error contains one. */
 function sizeRefusalIn(error: unknown): SizeRefusal | undefined {
   let one = typeof error === 'string' ? { message: error } : error
   for (let depth = 0; depth < MOST_CAUSES && isRecord(one); depth++) {
@@ -43,34 +43,34 @@ function sizeRefusalIn(error: unknown): SizeRefusal | undefined {
   return undefined
 }
 
-/** Messages of a framework that stand for one message: `own` are the framework's objects, metadata and all. */
+/** The framework's messages that correspond to one message; `own` are its own objects with all metadata. */
 export interface Piece<M> {
   readonly message: MirrorMessage
   readonly own: readonly M[]
 }
 
-/** A model call as a framework is about to make it. */
+/** A model call that a framework is about to make. */
 export interface FrameworkCall<M> {
   readonly model: string
-  /** Instructions that the framework keeps apart from the messages. */
+  /** Instructions that the framework stores apart from the messages. */
   readonly system?: string
   readonly pieces: readonly Piece<M>[]
   readonly tools: readonly NewTool[]
   readonly maxOutputTokens?: number
 }
 
-/** The call as it should be made. What is undefined stays as it came. */
+/** What to change in the call. Undefined members stay unchanged. */
 export interface ManagedTurn<M> extends Pick<OpenTurn, 'answered' | 'failed'> {
   readonly messages: readonly M[] | undefined
   readonly system: string | undefined
   readonly maxOutputTokens: number | undefined
-  /** Tools stay declared, and none may be called this once. */
+  /** Tools stay declared but must not be called this time. */
   readonly forbidsTools: boolean
 }
 
 interface ManagedTurns<M> {
   open(call: FrameworkCall<M>): Promise<ManagedTurn<M>>
-  /** Opens a turn and sends it; a refusal because of the size is reduced further and sent once more. */
+  /** Opens a turn and sends it. After a refusal because of size, reduces it further and sends it once more. */
   send<A>(
     call: FrameworkCall<M>,
     send: (turn: ManagedTurn<M>) => PromiseLike<A>,
@@ -78,30 +78,30 @@ interface ManagedTurns<M> {
 }
 
 export interface TurnOptions {
-  /** The model's window in tokens, where the catalogue does not know it. */
+  /** The model's window in tokens, for models that are not in the catalogue. */
   readonly window?: number
 }
 
 export interface HistoryOptions {
   /**
-   * Large results are shortened in the framework's own history as well, not only in what the model gets; the artifact store has the exact
-   * bytes. @default false
+   * Also shortens large results in the framework's own history, not only in what the model gets. The exact bytes are in the artifact store.
+   * @default false
    */
   readonly shortenHistory?: boolean
 }
 
-/** Of adapters that add tools to an agent by themselves. */
+/** Options of adapters that add tools to an agent. */
 export interface AgentOptions extends TurnOptions, HistoryOptions {
-  /** Gives the agent `recall` and the readers of artifacts. @default true */
+  /** Adds `recall` and the artifact readers to the agent. @default true */
   readonly readers?: boolean
 }
 
-/** Their names. */
+/** The names of these options. */
 export const AGENT_OPTIONS = ['window', 'readers', 'shortenHistory'] as const
 
 /**
- * Shows the engine a framework's messages as a request, and gives back which of them to send. Messages that come back as they went in are the
- * framework's own objects, so that signatures, ids and metadata survive; the others are new ones, made by `write`.
+ * Passes a framework's messages to the engine as a request, and returns which of them to send. Unchanged messages are the framework's own objects,
+ * so signatures, ids and metadata survive; the others are created by `write`.
  */
 export function managedTurns<M>(
   session: Pick<Session, 'prepare' | 'record'>,
@@ -148,16 +148,16 @@ export function managedTurns<M>(
   }
 }
 
-/** A request that was prepared, and waits for its answer. */
+/** A prepared request that has not been answered yet. */
 export interface OpenTurn {
   readonly turn: PreparedTurn
-  /** The model answered. Without usage nothing is said about it. */
+  /** The model has answered. Without usage, nothing is recorded. */
   answered(usage: Usage | undefined): Promise<void>
-  /** It did not. True: it was refused because of its size, and a turn that is opened now is smaller. */
+  /** The call failed. True if it was refused because of its size; the next turn is then smaller. */
   failed(error?: unknown): Promise<boolean>
 }
 
-/** Prepares a body for a model. @throws PlimsollError `budget-exceeded` for a call that a budget stops. */
+/** Prepares a body for a model. @throws PlimsollError `budget-exceeded` when a budget stops the call. */
 export async function openTurn(
   session: Pick<Session, 'prepare' | 'record'>,
   window: number | undefined,
@@ -192,7 +192,7 @@ export async function openTurn(
 
 const wordsOf = ({ parts }: MirrorMessage): string => parts.filter((part) => typeof part === 'string').join('\n\n')
 
-/** Names of calls by id: a result that is written anew has to say whose it is. */
+/** Tool names by call id, for results that are written anew. */
 export type KnownCalls = ReadonlyMap<string, string>
 
 function matched<M>(
@@ -207,7 +207,7 @@ function matched<M>(
     own.set(key, [...(own.get(key) ?? []), piece])
     if (piece.message.role === 'assistant') for (const { id, name } of piece.message.calls) calls.set(id, name)
   }
-  // From the end: of two messages that are equal the older one is the one that was cut.
+  // Searched from the end: of two equal messages, the older one was removed.
   const found = view
     .toReversed()
     .map((message) => own.get(JSON.stringify(message))?.pop()?.own ?? write(readMessage(message), calls))
@@ -216,15 +216,15 @@ function matched<M>(
 
 const PLIMSOLL: Argument = {
   name: 'plimsoll',
-  schema: driver('what createPlimsoll() gives', 'session'),
+  schema: driver('the result of createPlimsoll()', 'session'),
 }
 
 const SESSION: Argument = {
   name: 'session',
-  schema: driver('what plimsoll.session({ id }) gives', 'prepare', 'record'),
+  schema: driver('the result of plimsoll.session({ id })', 'prepare', 'record'),
 }
 
-/** Every option that an adapter may have; each names its own. */
+/** All options of adapters; each adapter names those that it takes. */
 const OPTIONS = {
   window: tokens(),
   maxOutputTokens: tokens(),
@@ -234,15 +234,15 @@ const OPTIONS = {
   shortenHistory: on(),
 } satisfies Record<string, Schema>
 
-/** Something of the framework itself that is handed over. */
+/** An object of the framework that is passed to the adapter. */
 export const part = (name: string, words: string, ...methods: string[]): Argument => ({
   name,
   schema: methods.length === 0 ? code() : driver(words, ...methods),
 })
 
 /**
- * Programs without TypeScript find out when they connect an adapter, and not in the middle of a run. `first`: what stands before the options,
- * in order. `needed`: options that have no default.
+ * Checks arguments when an adapter is created, so that programs without TypeScript do not fail in the middle of a run. `first`: the arguments
+ * before the options, in order. `needed`: options without a default.
  */
 export function checkAdapter(
   what: string,
@@ -260,15 +260,15 @@ export function checkAdapter(
 
 type Shapes = Readonly<Record<string, Schema>>
 
-/** A tool as it is counted; none without a name. */
+/** The tool as it is counted; empty for a tool without a name. */
 export const declaredTool = (name: unknown, description: unknown, parameters: unknown): NewTool[] =>
   typeof name === 'string' ? [{ name, description: textOf(description), parameters: recordOf(parameters) ?? {} }] : []
 
-/** A tool's output as a model reads it: text as it is, anything else as JSON. */
+/** A tool's output as a model reads it: text unchanged, other values as JSON. */
 export const outputText = (output: unknown): string =>
   typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
 
-/** The text that enters the history in the place of a result: the same, or a view with the handle of the exact bytes. */
+/** The text that replaces a result in the history: unchanged, or a view with the handle of the exact bytes. */
 export async function shortened(
   session: Pick<Session, 'toolResult'>,
   result: { readonly tool: string; readonly callId?: string; readonly output: unknown },

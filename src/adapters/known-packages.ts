@@ -1,22 +1,22 @@
-/** A package that people build agents with, and what connects it. */
+/** A package for building agents, and how to connect it. */
 export interface KnownPackage {
   readonly package: string
   readonly name: string
-  /** What to add, as it would be written. */
+  /** Code to add. */
   readonly lines: readonly string[]
-  /** The page about it in the documentation. */
+  /** The documentation page about it. */
   readonly page: string
-  /** Said below the lines. */
+  /** Printed below the lines. */
   readonly note?: string
 }
 
 interface Connected extends Omit<KnownPackage, 'lines'> {
-  /** What connects it to an instance called `plimsoll`. */
+  /** Code that connects it to an instance named `plimsoll`. */
   readonly line: string
   readonly imports?: string
 }
 
-/** Frameworks first: who uses one has its SDKs installed as well. */
+/** Frameworks come first, because their users usually have the SDKs installed too. */
 const CONNECTED: readonly Connected[] = [
   {
     package: 'ai',

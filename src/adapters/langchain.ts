@@ -28,15 +28,15 @@ import {
 } from './kit.ts'
 
 export interface LangChainOptions extends AgentOptions {
-  /** Names the session of a run. @default the thread id of the run, else 'langchain' */
+  /** The name of a run's session. @default the run's thread id, else 'langchain' */
   readonly session?: string
-  /** Agents of one thread have views of their own. @default 'main' */
+  /** Agents of one thread have separate views. @default 'main' */
   readonly agent?: string
 }
 
 /**
- * Agent middleware: the model gets a view of the messages that fits, its usage is recorded, and the state of the agent stays whole. Leave
- * `summarizationMiddleware` and `contextEditingMiddleware` out: they rewrite the state.
+ * Agent middleware: the model gets a view of the messages that fits, its usage is recorded, and the agent's state stays whole. Do not use
+ * `summarizationMiddleware` and `contextEditingMiddleware`, which rewrite the state.
  */
 export function plimsollMiddleware(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
@@ -103,7 +103,7 @@ export function plimsollMiddleware(
 
 const threadOf = (runtime: unknown): unknown => recordOf(recordOf(runtime)?.['configurable'])?.['thread_id']
 
-/** Models name themselves and their cap in fields of their own. */
+/** Model classes differ in the fields for their name and output cap. */
 function settingsOf(model: unknown): { readonly model: string; readonly maxOutputTokens?: number } {
   const fields = recordOf(model) ?? {}
   const bound = recordOf(fields['bound']) ?? fields
@@ -130,7 +130,7 @@ function readMessage(message: BaseMessage): MirrorMessage {
   return { role: 'assistant', parts, calls }
 }
 
-/** Calls and reasoning stand in the content of some models as well; the first are in `tool_calls`, the second the provider counts. */
+/** Some models repeat calls and reasoning in the content; calls are read from `tool_calls`, and reasoning is counted by the provider. */
 function partsOf(content: MessageContent): MirrorPart[] {
   if (typeof content === 'string') return content === '' ? [] : [content]
   return content.flatMap((block: Fields): MirrorPart[] => {

@@ -14,15 +14,15 @@ import {
 } from './kit.ts'
 
 export interface MastraOptions extends AgentOptions {
-  /** Names the session where the run has no memory thread. @default 'mastra' */
+  /** The name of the session in runs without a memory thread. @default 'mastra' */
   readonly session?: string
   /** @default 'main' */
   readonly agent?: string
-  /** What an answer may take, where the run's model settings do not say. */
+  /** The output cap, if the run's model settings have none. */
   readonly maxOutputTokens?: number
 }
 
-/** What the processor is told in each step, as far as it is read. Mastra keeps `state` for one processor and one request. */
+/** The fields of a step's context that are read here. Mastra keeps `state` for each processor and request. */
 interface StepContext {
   readonly state: Record<string, unknown>
   readonly requestContext?: { get(key: never): unknown }
@@ -52,9 +52,9 @@ export interface PlimsollProcessor {
 }
 
 /**
- * The model gets a view of the prompt that fits, and its usage is recorded; memory stays whole. Give the memory a large `lastMessages` (10 is the
- * default, and cuts the front at each run), and leave `TokenLimiterProcessor` out. As one of the `errorProcessors` as well, with
- * `maxProcessorRetries: 1`, it has a call that was refused because of its size made once more.
+ * The model gets a view of the prompt that fits, and its usage is recorded; memory stays whole. Give the memory a large `lastMessages` (the default
+ * of 10 cuts the front at each run), and do not use `TokenLimiterProcessor`. If it is one of the `errorProcessors` too, with `maxProcessorRetries:
+ * 1`, a call that was refused because of its size is repeated once.
  */
 export function plimsollProcessor(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
@@ -78,7 +78,7 @@ export function plimsollProcessor(
     },
     async processLLMRequest(request) {
       const { state, prompt, model } = request
-      // A call that failed came back without an answer.
+      // The previous call failed and ended without an answer.
       await (state['turn'] as ManagedTurn<PromptMessage> | undefined)?.failed()
       const turns = managedTurns<PromptMessage>(sessionOf(request), writePrompt, options)
       const turn = await turns.open({
@@ -92,7 +92,7 @@ export function plimsollProcessor(
     },
     async processLLMResponse({ state, chunks }) {
       const finish = recordsIn(chunks).find(({ type }) => type === 'finish')
-      // What did not end is no answer: a refusal comes as chunks, too.
+      // Without a finish reason the answer is incomplete: a refusal comes in chunks too.
       if (finish === undefined) return undefined
       const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
       state['turn'] = undefined
@@ -104,7 +104,7 @@ export function plimsollProcessor(
       const turn = state['turn'] as ManagedTurn<PromptMessage> | undefined
       state['turn'] = undefined
       const isTooLarge = (await turn?.failed(error)) === true
-      // Once for each call: what is too large after that is not ours to explain.
+      // At most once per call; a second refusal is passed to Mastra.
       if (!isTooLarge || state['retried'] === true) return undefined
       state['retried'] = true
       return { retry: true }
@@ -130,7 +130,7 @@ const toolsIn = (tools: Readonly<Record<string, unknown>>): NewTool[] =>
     return declaredTool(name, description, schemaOf(inputSchema ?? parameters))
   })
 
-/** Libraries agree on how a schema is asked for its JSON form; what has none is not counted before the first answer. */
+/** Asks a schema for its JSON form by the interface that libraries share. Other schemas are not counted before the first answer. */
 function schemaOf(schema: unknown): NewTool['parameters'] {
   const standard = recordOf(recordOf(schema)?.['~standard'])
   const { input } = recordOf(standard?.['jsonSchema']) ?? {}

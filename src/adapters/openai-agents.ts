@@ -25,15 +25,15 @@ import type { AgentsReader } from '../compose/api/reader-shapes.ts'
 import { any, code, driver, either, list } from '../settings/values.ts'
 
 export interface AgentsOptions extends TurnOptions {
-  /** Whose history it is: a session of Plimsoll, a session of the Agents SDK, or a function that names one for the run at hand. */
+  /** The session to use: one of Plimsoll, one of the Agents SDK, or a function that returns the name for the current run. */
   readonly session: Session | AgentsSession | (() => string | Promise<string>)
   /** @default 'main' */
   readonly agent?: string
 }
 
 /**
- * A provider whose models get a view of the input that fits, and whose usage is recorded. Items of the run and of its session stay whole. It
- * stands behind `new Runner({ modelProvider })`, and not in `callModelInputFilter`, which would store what a view inserts.
+ * A provider whose models get a view of the input that fits, and whose usage is recorded. Items of the run and of its session stay whole. Use it in
+ * `new Runner({ modelProvider })` and not in `callModelInputFilter`, which would store what a view inserts.
  */
 export const plimsollProvider = (
   plimsoll: Pick<Plimsoll, 'session'>,
@@ -41,7 +41,7 @@ export const plimsollProvider = (
   options: AgentsOptions,
 ): ModelProvider => {
   checkAdapter('plimsollProvider', [plimsoll, provider, options], ['plimsoll', PROVIDER], ['window', 'agent'], {
-    needed: WHOSE,
+    needed: SESSION_ARGUMENT,
   })
   return {
     async getModel(name) {
@@ -51,8 +51,8 @@ export const plimsollProvider = (
 }
 
 const PROVIDER = part('provider', 'a model provider of the Agents SDK, with getModel()', 'getModel')
-/** Without a session nothing could be told apart. */
-const WHOSE = {
+/** Required: without a session, conversations could not be told apart. */
+const SESSION_ARGUMENT = {
   session: either(
     'a session of Plimsoll or of the Agents SDK, or a function that gives a name',
     code(),
@@ -61,7 +61,7 @@ const WHOSE = {
   ),
 }
 
-/** The same for one model. `name` says which it is, for its window and prices. */
+/** The same for one model. `name` identifies it for window and prices. */
 export function plimsollModel(
   plimsoll: Pick<Plimsoll, 'session'>,
   inner: Model,
@@ -73,7 +73,7 @@ export function plimsollModel(
     supportsPromptModelSelection: inner.supportsPromptModelSelection,
     ...(advice !== undefined && { getRetryAdvice: advice }),
     async getResponse(request) {
-      if (isHeldElsewhere(request)) return inner.getResponse(request)
+      if (isStoredByProvider(request)) return inner.getResponse(request)
       const turns = await turnsOf()
       const { turn, answer } = await turns.send(callOf(options.name, request), (open) =>
         inner.getResponse(withTurn(request, open)),
@@ -82,9 +82,9 @@ export function plimsollModel(
       return answer
     },
     async *getStreamedResponse(request) {
-      if (isHeldElsewhere(request)) return yield* inner.getStreamedResponse(request)
+      if (isStoredByProvider(request)) return yield* inner.getStreamedResponse(request)
       const turns = await turnsOf()
-      // A refusal comes with the first event at the latest.
+      // A refusal arrives with the first event at the latest.
       const { turn, answer } = await turns.send(callOf(options.name, request), async (open) => {
         const events = inner.getStreamedResponse(withTurn(request, open))[Symbol.asyncIterator]()
         return { events, first: await events.next() }
@@ -112,8 +112,8 @@ async function sessionOf(plimsoll: Pick<Plimsoll, 'session'>, { session, agent }
   return session
 }
 
-/** The provider holds the history, and the request shows only what is new: nothing here could be taken out. */
-const isHeldElsewhere = ({ previousResponseId, conversationId }: ModelRequest): boolean =>
+/** The provider holds the history and the request contains only new items, so nothing could be removed from it. */
+const isStoredByProvider = ({ previousResponseId, conversationId }: ModelRequest): boolean =>
   previousResponseId !== undefined || conversationId !== undefined
 
 function callOf(model: string, request: ModelRequest): FrameworkCall<AgentInputItem> {
@@ -149,7 +149,7 @@ function withTurn(request: ModelRequest, turn: ManagedTurn<AgentInputItem>): Mod
   }
 }
 
-/** What the model wrote between two things that it was told stands in one piece: reasoning is refused without the call that it led to. */
+/** All items that the model wrote in a row form one piece, because reasoning is refused without the call that it led to. */
 function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
   const pieces: Piece<AgentInputItem>[] = []
   let open: { readonly own: AgentInputItem[]; readonly parts: MirrorPart[]; readonly calls: ToolCall[] } | undefined
@@ -159,7 +159,7 @@ function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
     open = undefined
   }
   for (const item of items) {
-    const told = toldIn(item)
+    const told = inputMessageOf(item)
     if (told !== undefined) {
       close()
       pieces.push({ own: [item], message: told })
@@ -167,15 +167,15 @@ function piecesOf(items: readonly AgentInputItem[]): Piece<AgentInputItem>[] {
     }
     open ??= { own: [], parts: [], calls: [] }
     open.own.push(item)
-    open.parts.push(...saidIn(item))
+    open.parts.push(...answerPartsOf(item))
     open.calls.push(...callsIn(item))
   }
   close()
   return pieces
 }
 
-/** What the model did not write itself. */
-function toldIn(item: Fields): MirrorMessage | undefined {
+/** The message of an item that the model did not write; undefined for the model's own items. */
+function inputMessageOf(item: Fields): MirrorMessage | undefined {
   const { role, type, content, callId, output } = item
   if (role === 'user' || role === 'system') return { role, parts: partsOf(content) }
   if (typeof callId !== 'string' || !/_(?:result|output)$/.test(String(type))) return undefined
@@ -195,8 +195,8 @@ function mediaOf(part: Fields): MirrorMedia | undefined {
   return { mime, data, url: reference }
 }
 
-/** Reasoning is left out: the provider decides what it counts. */
-function saidIn(item: Fields): MirrorPart[] {
+/** Reasoning is left out: the provider decides how much of it counts. */
+function answerPartsOf(item: Fields): MirrorPart[] {
   if (item['role'] === 'assistant') return partsOf(item['content'])
   return item['type'] === 'reasoning' || item['callId'] !== undefined ? [] : [JSON.stringify(item)]
 }
@@ -248,7 +248,7 @@ const inputPart = (part: MirrorPart) =>
     ? { type: 'input_text' as const, text: part }
     : { type: 'input_image' as const, image: part.url ?? `data:${part.mime};base64,${part.data ?? ''}` }
 
-/** Some models describe each of several requests apart. */
+/** Some models report the usage of several requests separately. */
 function usageOf(usage: object): Usage | undefined {
   const { inputTokensDetails, outputTokensDetails } = usage as Fields
   const known = usageIn(usage, { input: 'inputTokens', output: 'outputTokens' })
@@ -261,7 +261,7 @@ function usageOf(usage: object): Usage | undefined {
 const sumOf = (details: unknown, key: string): number =>
   recordsIn([details].flat()).reduce((sum, one) => sum + (numberOf(one[key]) ?? 0), 0)
 
-/** A function tool of the Agents SDK, as far as it is wrapped. */
+/** The parts of an Agents SDK function tool that the wrapper uses. */
 interface FunctionTool {
   readonly type: 'function'
   readonly name: string
@@ -269,13 +269,13 @@ interface FunctionTool {
 }
 
 export interface AgentsToolOptions extends HistoryOptions {
-  /** The model's window in tokens: a small one gets one compact reader. @default the window of the options */
+  /** The model's window in tokens; for a small one there is one compact reader. @default the window of the options */
   readonly window?: number
 }
 
 const TOOLS: Argument = { name: 'tools', schema: list('', any()) }
 
-/** An agent's tools with `recall` and the readers of artifacts behind them. */
+/** An agent's tools, followed by `recall` and the artifact readers. */
 export function plimsollTools<T extends { readonly type: string }>(
   plimsoll: Pick<Plimsoll, 'tools'>,
   session: Session,
@@ -302,5 +302,5 @@ function shortening<T extends { readonly type: string }>(session: Session, tool:
   return { ...tool, invoke }
 }
 
-/** Pictures and files are left to the model's view. */
+/** Pictures and files are not shortened here; the view deals with them. */
 const isPlain = (output: unknown): boolean => !['image', 'file'].includes(String(recordOf(output)?.['type']))

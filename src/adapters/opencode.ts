@@ -3,7 +3,7 @@ import { checkAdapter, shortened, type HistoryOptions } from './kit.ts'
 
 export type OpenCodeOptions = HistoryOptions
 
-/** The configuration that OpenCode hands to a plugin, as far as it is written. */
+/** The fields of OpenCode's configuration that the plugin writes. */
 interface OpenCodeConfig {
   provider?: Record<string, { options?: Record<string, unknown> }>
 }
@@ -22,8 +22,8 @@ export interface OpenCodeHooks {
 }
 
 /**
- * A plugin of OpenCode: every provider of its configuration sends through `plimsoll.fetch`, under the session and agent that OpenCode names.
- * Give its models a generous `limit.context`, so that its own compaction stays quiet, and Plimsoll the real window.
+ * A plugin for OpenCode: every provider in its configuration sends through `plimsoll.fetch`, with OpenCode's session and agent. Set a large
+ * `limit.context` for its models, so that OpenCode does not compact, and tell Plimsoll the real window.
  */
 export function plimsollPlugin(
   plimsoll: Pick<Plimsoll, 'fetch' | 'session' | 'tools'>,

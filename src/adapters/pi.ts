@@ -7,22 +7,22 @@ import type { LangChainReader } from '../compose/api/reader-shapes.ts'
 
 export type PiOptions = AgentOptions
 
-/** What pi tells a handler about where it runs, as far as it is read. */
+/** The fields of pi's context that are read here. */
 interface ExtensionContext {
   readonly sessionManager: { getSessionId(): string }
   readonly model?: { readonly id: string } | undefined
   abort?(): void
 }
 
-/** What pi hands to an extension: its events, and where tools are added. */
+/** The part of pi's interface for extensions that is used: events and tools. */
 interface ExtensionApi {
   on(event: never, handler: never): unknown
   registerTool(tool: never): unknown
 }
 
 /**
- * An extension of pi: the request body is replaced by a view that fits, usage is recorded, and pi's own compaction is cancelled. The session file
- * of pi stays whole. Tell pi a window of 1,000,000 tokens in models.json: it lowers the answer's length by its own count of the raw history.
+ * An extension for pi: replaces the request body by a view that fits, records usage, and cancels pi's own compaction. pi's session file stays
+ * whole. Set a window of 1,000,000 tokens in models.json, because pi lowers the output cap by its own count of the whole history.
  */
 export function plimsollExtension(
   plimsoll: Pick<Plimsoll, 'session' | 'tools'>,
@@ -35,11 +35,11 @@ export function plimsollExtension(
   const readersOf = (session: Session) => plimsoll.tools(session, 'langchain', { window })
   return (pi) => {
     let waiting: OpenTurn | undefined
-    /** A call that was refused because of its size is made once more. */
+    /** Whether a call that was refused because of its size is repeated; at most once. */
     let retry: 'none' | 'wanted' | 'made' = 'none'
     const on = (event: string, handler: (event: never, context: ExtensionContext) => unknown): void =>
       void pi.on(event as never, handler as never)
-    /** Whether a smaller request may be answered. */
+    /** Whether the call can be repeated with a smaller request. */
     const discard = async (error?: unknown): Promise<boolean> => {
       const left = waiting
       waiting = undefined
@@ -51,7 +51,7 @@ export function plimsollExtension(
       const format = detectFormat(body)
       if (body === undefined || format === undefined) return undefined
       const model = context.model?.id ?? stringOf(body['model']) ?? 'unknown'
-      // pi goes on without a handler that fails, so it is told to stop as well.
+      // pi continues when a handler fails, so the run is aborted too.
       waiting = await openTurn(sessionOf(context), window, format, body, model, () => context.abort?.())
       const { turn } = waiting
       return turn.report.untouched ? undefined : turn.body
@@ -68,17 +68,17 @@ export function plimsollExtension(
       const answered = waiting
       waiting = undefined
       retry = 'none'
-      // pi counts the prompt without what the cache had or took.
+      // pi's input count excludes tokens that the cache read or wrote.
       await answered.answered(usageIn(usage, USAGE))
     })
     on('session_before_compact', () => ({ cancel: true }))
-    // pi has taken the failed answer out of its context by then, as it does before a compaction of its own.
+    // At this point pi has removed the failed answer from its context, as before its own compaction.
     on('agent_before_settle', ({ context: after }: { context?: { canContinue?: boolean } }) => {
       if (retry !== 'wanted' || after?.canContinue !== true) return undefined
       retry = 'made'
       return { continue: true }
     })
-    // Declared once for all sessions of pi; what a call may open is what its own session holds.
+    // Declared once for all sessions of pi; a call only opens content of its own session.
     const call: ReaderCall = (name, input, context) => readersOf(sessionOf(context)).call(name, input)
     const declared = readers ? readersOf(plimsoll.session({ id: 'pi' })).declarations : []
     for (const one of declared) pi.registerTool(piTool(one, call) as never)

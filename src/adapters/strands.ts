@@ -15,7 +15,7 @@ import {
   type Piece,
 } from './kit.ts'
 
-/** The parts of `@strands-agents/sdk` that the plugin is made of. */
+/** The classes of `@strands-agents/sdk` that the plugin uses. */
 export interface StrandsParts<M, B, R, T> {
   readonly InvokeModelStage: unknown
   readonly AfterToolCallEvent: unknown
@@ -32,7 +32,7 @@ export interface StrandsParts<M, B, R, T> {
 }
 
 export interface StrandsOptions extends AgentOptions {
-  /** Names the session. @default the agent's session id */
+  /** The name of the session. @default the agent's session id */
   readonly session?: string
 }
 
@@ -44,7 +44,7 @@ const PARTS = part(
   'ToolResultBlock',
 )
 
-/** An agent of Strands, as far as it is spoken to. */
+/** The parts of a Strands agent that are used. */
 interface StrandsAgent {
   readonly sessionId?: string
   readonly name?: string
@@ -59,7 +59,7 @@ interface StrandsPlugin<T> {
   getTools(): T[]
 }
 
-/** A model call on its way, as the stage describes it. */
+/** The fields of a model call's context that are read here. */
 interface ModelContext {
   readonly model: { getConfig(): unknown }
   readonly messages: readonly StrandsMessage[]
@@ -91,7 +91,7 @@ export function plimsollPlugin<M, B, R extends B, T>(
     initAgent(agent) {
       const session = sessionOf(agent)
       const given = plimsoll.tools(session, 'langchain', { window })
-      // A tool of yours with the same name wins.
+      // If names collide, your tool is used.
       const added = readers
         ? given.declarations.filter(({ fields }) => agent.toolRegistry?.get(fields.name) === undefined)
         : []
@@ -115,7 +115,7 @@ export function plimsollPlugin<M, B, R extends B, T>(
           system: systemOf(context.systemPrompt),
           maxOutputTokens: numberOf(maxTokens),
         }
-        // A refusal comes with the first event at the latest.
+        // A refusal arrives with the first event at the latest.
         const { turn, answer } = await turns.send(call, async (open) => {
           const messages = open.messages === undefined ? undefined : joined(strands, open.messages)
           const events = next({ ...context, ...(messages !== undefined && { messages: messages as StrandsMessage[] }) })
@@ -125,7 +125,7 @@ export function plimsollPlugin<M, B, R extends B, T>(
         try {
           for (; step.done !== true; step = await answer.events.next()) yield step.value
         } finally {
-          // A reader that stops early, or an error on the way, leaves the step open.
+          // Without a result the stream failed, or its reader stopped early.
           const { result } = recordOf(step.done === true ? step.value : undefined) ?? {}
           if (step.done === true)
             await turn.answered(usageIn(recordOf(recordOf(result)?.['metadata'])?.['usage'], USAGE))
@@ -161,7 +161,7 @@ const systemOf = (prompt: unknown): string | undefined => {
   return texts.length === 0 ? undefined : texts.join('\n')
 }
 
-/** Results stand in a message of the user: each is a piece, and so is the rest of the message. */
+/** Each result in a user message is a piece; the rest of the message is another. */
 function piecesOf(messages: readonly StrandsMessage[]): Piece<StrandsMessage>[] {
   return messages.flatMap((message): Piece<StrandsMessage>[] => {
     const blocks = recordsIn(message.content)
@@ -188,7 +188,7 @@ const resultText = ({ content }: Fields): string =>
     .map((block) => stringOf(block['text']) ?? JSON.stringify(block['json'] ?? block))
     .join('\n')
 
-/** Reasoning is left out: the provider decides what it counts. */
+/** Reasoning is left out: the provider decides how much of it counts. */
 const partsOf = (blocks: readonly Fields[]): MirrorPart[] =>
   blocks.flatMap((block): MirrorPart[] => {
     const text = stringOf(block['text'])
@@ -216,7 +216,7 @@ function writeMessages<M, B, R extends B, T>(strands: StrandsParts<M, B, R, T>, 
   return [new strands.Message({ role: 'assistant', content: [...words, ...calls] })]
 }
 
-/** Roles alternate on some wires: what was told in a row stands in one message. */
+/** Joins neighbouring messages of one role, because some wires require alternating roles. */
 function joined<M, B, R extends B, T>(
   strands: StrandsParts<M, B, R, T>,
   messages: readonly (StrandsMessage | M)[],

@@ -7,14 +7,14 @@ import type { PriceModel } from '../core/price.ts'
 import { estimateTokens } from '../meter/index.ts'
 import type { Catalogue, ModelInfo } from '../ports/catalogue.ts'
 
-/** First line of the file: a package that is newer than the file goes before it. */
+/** The first line of the stored file. If the package is newer than this date, the package's own catalogue is used. */
 const HEAD = /^plimsoll catalogue 1, (\d{4}-\d{2}-\d{2})\n/
 
 const fileOf = (): string => join(plimsollHome(), 'catalogue.txt')
 
 let known: Catalogue | undefined
 
-/** What `models update` stored, where that is newer than what the package brought along. */
+/** The catalogue that `models update` stored if it is newer than the one in the package, else the package's. */
 export function knownModels(): Catalogue {
   known ??= bundledCatalogue(storedLines())
   return known
@@ -28,7 +28,7 @@ function storedLines(): { readonly lines?: string } {
   return date >= CATALOGUE_DATE && date !== '' ? { lines: text.slice(head.length) } : {}
 }
 
-/** Whole or not at all: a reader never sees half a catalogue. */
+/** Written to a temporary file and renamed, so that a reader never sees half a catalogue. */
 export function storeCatalogue({ lines }: CatalogueUpdate, date: string): string {
   const file = fileOf()
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -39,18 +39,18 @@ export function storeCatalogue({ lines }: CatalogueUpdate, date: string): string
   return file
 }
 
-/** The vendor's own id before those of resellers, who write theirs in front of it. */
+/** Puts the vendor's own ids before those of resellers, which add a prefix. */
 export const vendorsFirst = (models: readonly ModelInfo[]): readonly ModelInfo[] =>
   [...models].sort((a, b) => Number(isResold(a)) - Number(isResold(b)))
 
 const isResold = ({ id }: ModelInfo): boolean => /\/|^[a-z-]+\.[a-z]/.test(id)
 
-/** Dollars per million tokens. */
+/** A price in dollars per million tokens, for a table. */
 export const rate = (usd: number | undefined): string => (usd === undefined ? '' : String(Number(usd.toPrecision(3))))
 
 const families = new Map<string, string>()
 
-/** Counts text for a model with the estimator: megabytes in well under a second, and no vocabulary to load. */
+/** Counts text for a model with the estimator: it needs no vocabulary and takes well under a second for megabytes. */
 export function estimateFor(model = '', text: string): number {
   let family = families.get(model)
   if (family === undefined) {
@@ -60,14 +60,12 @@ export function estimateFor(model = '', text: string): number {
   return estimateTokens(text, family).tokens
 }
 
-/** The model's window, when the catalogue knows the model. */
 export function windowOf(model: string | undefined): number | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)
   return match === 'default' ? undefined : info.window
 }
 
-/** Its list price, when the catalogue knows one. */
 export function priceOf(model: string | undefined): PriceModel | undefined {
   if (model === undefined) return undefined
   const { info, match } = knownModels().resolve(model)

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 
-/** A command as the list of commands shows it. The rest of it is loaded when it is asked for. */
+/** A command in the list of commands. Its module is loaded when it is used. */
 export interface CommandEntry {
   readonly name: string
   readonly description: string
   readonly load: () => Promise<Command>
 }
 
-/** Every command. One list, so that `plimsoll --help` need not load the engine to print a page. */
+/** All commands. This list lets `plimsoll --help` print a page without loading the engine. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
@@ -52,7 +52,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'mcp',
     description:
-      'Start an MCP server: tools, resources and a prompt to read, search and hand over what was taken out of stored conversations.',
+      'Start an MCP server: tools, resources and a prompt to read, search and hand over what was removed from stored conversations.',
     load: async () => (await import('./commands/mcp.ts')).mcpCommand(),
   },
   {

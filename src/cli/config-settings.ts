@@ -5,14 +5,13 @@ import { policyNamed } from '../engine/presets/index.ts'
 import { plainSettingsOf } from './proxy-options.ts'
 import { defaultStore } from '../plimsoll.ts'
 
-/** A setting as it stands, and where that comes from. */
 export interface Shown {
   readonly name: string
   readonly value: unknown
   readonly from: 'environment' | 'file' | 'preset' | 'default'
 }
 
-/** The policy as it would be applied, number by number. */
+/** The policy in effect, number by number. */
 export function policySettings(config: Config, agent: string): readonly Shown[] {
   const policy = policyOf(config, agent)
   const named = config.agents?.[agent]?.policy ?? config.policy
@@ -41,7 +40,7 @@ export function policySettings(config: Config, agent: string): readonly Shown[] 
   ]
 }
 
-/** Whether the key is there, never what it is. */
+/** Says whether the key is set, and never shows it. */
 function summarizerSetting(given: Config['summarizer']): Shown {
   if (given === undefined) return { name: 'summarizer', value: 'by code alone', from: 'default' }
   const { apiKeyEnv } = given
@@ -53,22 +52,20 @@ function summarizerSetting(given: Config['summarizer']): Shown {
 const fromOf = (given: unknown): 'file' | 'default' => (given === undefined ? 'default' : 'file')
 
 const place = (name: string, given: string | undefined, fallback: string): Shown => {
-  const byHome = name === 'store' && process.env['PLIMSOLL_HOME'] !== undefined
-  return {
-    name,
-    value: withoutPassword(given ?? fallback),
-    from: given !== undefined ? 'file' : byHome ? 'environment' : 'default',
-  }
+  const from = given !== undefined ? 'file' : name === 'store' && isHomeSet() ? 'environment' : 'default'
+  return { name, value: withoutPassword(given ?? fallback), from }
 }
 
-/** `water.high`, `cascade.0.step` and so on, with their values as text that can be compared. */
+const isHomeSet = (): boolean => process.env['PLIMSOLL_HOME'] !== undefined
+
+/** Flattens a value to names such as `water.high` and `cascade.0.step`, with values as comparable text. */
 function leaves(value: unknown, path = ''): readonly (readonly [name: string, value: string | number | boolean])[] {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [[path, value]]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => leaves(inner, path === '' ? key : `${path}.${key}`))
 }
 
-/** Settings that say what they are when they are not set. */
+/** Settings that are listed with their default when they are not set. */
 const DEFAULTS = Object.fromEntries(
   Object.entries<Setting>({ ...LIBRARY, ...GATEWAY, ...PROXY, workers: FILES.workers }).flatMap(([name, { where }]) =>
     where.default === undefined ? [] : [[name, where.default]],
@@ -80,15 +77,15 @@ export function proxySettings(config: Config): readonly Shown[] {
   const merged: Readonly<Record<string, unknown>> = {
     ...DEFAULTS,
     store: defaultStore(),
-    // The policy by its name; `plimsoll config` shows its numbers.
+    // The policy's name only; `plimsoll config` shows its numbers.
     ...plainSettingsOf(caFile === undefined ? {} : { caFile }, config),
     summarizer: undefined,
   }
   const rows = Object.entries(merged).filter(([name, value]) => value !== undefined && !SECRET.has(name))
   return [
     ...rows.map(([name, value]): Shown => {
-      const byHome = name === 'store' && config.store === undefined && process.env['PLIMSOLL_HOME'] !== undefined
-      const inEnvironment = byHome || (name === 'caFile' && caFile !== undefined)
+      const inEnvironment =
+        name === 'store' ? config.store === undefined && isHomeSet() : name === 'caFile' && caFile !== undefined
       const from = inEnvironment ? 'environment' : name in config ? 'file' : 'default'
       return { name, value: withoutSecrets(value), from }
     }),
@@ -98,7 +95,7 @@ export function proxySettings(config: Config): readonly Shown[] {
 
 const SECRET: ReadonlySet<string> = new Set(['token', 'operatorToken'])
 
-/** A report gets pasted into issues: no passwords, no keys, no header values. */
+/** Removes passwords, keys and header values, because reports are pasted into issues. */
 function withoutSecrets(value: unknown): unknown {
   const text = JSON.stringify(value, (key, inner: unknown) => {
     if (key === 'headers') return Object.keys(inner as object)
@@ -107,7 +104,7 @@ function withoutSecrets(value: unknown): unknown {
   return JSON.parse(text) as unknown
 }
 
-/** Whether a file was written for the proxy. */
+/** Whether a file contains settings of the proxy. */
 export const isForProxy = (config: Config): boolean =>
   Object.keys(those({ ...GATEWAY, ...PROXY, workers: FILES.workers, memoryBytes: LIBRARY.memoryBytes }, config))
     .length > 0

@@ -4,10 +4,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { startProxy } from '../gateway/proxy.ts'
 import { call, say, type Script, startReferee } from '../testing/referee/index.ts'
 
-/**
- * The demo's story: one incident, one engineer, sixty steps. Everything is computed from the step's number, so every run
- * shows the same bytes.
- */
+/** The story of the demo: one incident, one engineer, sixty steps. All text is computed from the step's number, so every run shows the same bytes. */
 const SYSTEM =
   'You are the on-call engineer of a web shop. Work with the tools, one step at a time, and report the cause when you know it.'
 
@@ -23,7 +20,7 @@ interface Probe {
 
 const SERVICES = ['checkout', 'payments', 'ledger', 'inventory', 'gateway']
 
-/** Small, repeatable noise. */
+/** A repeatable pseudo-random number. */
 const noise = (step: number, i: number): number => (step * 7_919 + i * 104_729 + 13) % 1_000_003
 
 const clockAt = (step: number, i: number): string =>
@@ -83,12 +80,12 @@ const PROBES: readonly Probe[] = [
   { tool: 'show_commit', why: 'Read what changed shortly before.', output: diff },
 ]
 
-/** Steps whose result alone is larger than the whole window. */
+/** Steps whose result is larger than the whole window. */
 const DUMPS = new Set([11, 37])
 
 const probeOf = (step: number): Probe => PROBES[step % PROBES.length]!
 
-/** What the demo's tools answer. */
+/** The tools' output in a step. */
 export function toolOutput(step: number): string {
   return DUMPS.has(step) ? logLines(step, 4_000) : probeOf(step).output(step)
 }
@@ -103,7 +100,7 @@ const TOOLS = [...new Set(PROBES.map((probe) => probe.tool))].map((name) => ({
   },
 }))
 
-/** What the demo's model says: a call per step, and the cause at the end. */
+/** The demo model's script: one call per step, and the cause of the incident at the end. */
 export const scriptOf =
   (turns: number): Script =>
   ({ number }) => {
@@ -116,17 +113,17 @@ export const scriptOf =
     return call(tool, { step: number, service: SERVICES[number % 5]! }, why)
   }
 
-/** One call of the model as the agent sees it. */
+/** One model call, as the agent sees it. */
 export interface AgentTurn {
   readonly number: number
   readonly tool?: string
   readonly text: string
-  /** The whole request as the agent wrote it: what would have been sent without us. */
+  /** The request as the agent wrote it: what would be sent without Plimsoll. */
   readonly body: string
   readonly headers: Headers
 }
 
-/** A plain agent: it resends its whole history with every call and knows nothing about windows. */
+/** A plain agent: it sends its whole history with every call and does not manage the window. */
 export async function* runAgent(baseUrl: string): AsyncGenerator<AgentTurn> {
   const { codec, endpoint, framing, routes } = DEMO_WIRE
   const model = endpoint.model!
@@ -165,7 +162,7 @@ export async function* runAgent(baseUrl: string): AsyncGenerator<AgentTurn> {
 const TURNS = 60
 const WINDOW = 32_000
 
-/** Lets the demo's agent work through a gateway that others use too: its session appears like any other. Ends by itself. */
+/** Runs the demo's agent through a gateway, so that its session appears beside the others. Ends by itself. */
 export async function runDemoSession(gateway: Gateway): Promise<void> {
   const referee = await startReferee({
     wire: DEMO_FORMAT,
@@ -177,7 +174,7 @@ export async function runDemoSession(gateway: Gateway): Promise<void> {
   const proxy = await startProxy(gateway, { port: 0, upstreams: { [DEMO_WIRE.endpoint.name]: upstream } })
   try {
     const turns = runAgent(`${proxy.url}/${DEMO_WIRE.endpoint.name}`)
-    // The agent goes on until the model has no more to say.
+    // The agent runs until the model makes no more calls.
     while ((await turns.next()).done !== true);
   } finally {
     await proxy.close()

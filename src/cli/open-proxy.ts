@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { PlimsollEvent } from '../core/events.ts'
+import type { EventBody, PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { liveEvents } from '../drivers/live-events.ts'
 import { openStore, withoutPassword } from '../drivers/open-store.ts'
@@ -22,9 +22,9 @@ export interface OpenProxy {
   readonly proxy: Proxy
   readonly plimsoll: Plimsoll
   readonly hub: EventHub
-  /** The page, with a key that opens it whatever the number of tenants. */
+  /** The page's URL, with a key that opens it for all tenants. */
   readonly pageUrl: string
-  /** Takes what may change while requests are under way; gives back the names of what needs a restart. */
+  /** Applies the settings that can change while requests are running. Returns the names of those that need a restart. */
   readonly reload: (settings: ProxySettings) => readonly string[]
   readonly close: () => Promise<void>
 }
@@ -35,23 +35,22 @@ export type ProxySettings = ProxyConfig &
 const isLive = ([, { where }]: [string, (typeof SETTINGS)[keyof typeof SETTINGS]]): boolean =>
   'live' in where && where.live
 
-/** Bound to a socket, a file or a process that is there already. */
+/** Settings that need a restart: they belong to a socket, a file or a process that is already open. */
 const FIXED = Object.entries(SETTINGS)
   .filter((entry) => !isLive(entry))
   .map(([name]) => name as keyof ProxySettings)
 
-/** What the page says about this proxy that only the command line knows. */
+/** What the page shows about this proxy that only the command line knows. */
 export interface PageTexts {
   /** Variables that point an agent at this address. */
   readonly connect?: (url: string) => DashboardInfo['connect']
-  /** Every setting and where it comes from. */
   readonly settings?: () => readonly PolicyRow[]
 }
 
-/** A part of this process that does not work, while requests go on. */
+/** A part of this process that does not work while requests go on. */
 export type Trouble = Extract<PlimsollEvent, { readonly type: 'degraded' }>
 
-/** A proxy with everything around it: store, events, metrics, control routes. */
+/** Opens a proxy with its store, events, metrics and control routes. */
 export async function openProxy(
   settings: ProxySettings,
   onRequest: (line: ProxyLine) => void,
@@ -65,9 +64,10 @@ export async function openProxy(
     hub.take(event)
     metrics.take(event)
   }
+  const report = (event: EventBody): void => count({ ...event, at: Date.now(), tenant: '', session: '' })
   const storeUrl = settings.store ?? defaultStore()
   const artifactsUrl = settings.artifacts ?? artifactsBeside(storeUrl)
-  // Opened in earnest with the store's own secret; what is wrong with the address is said before anybody is served.
+  // A trial run with a random secret: a wrong address is reported before requests are served.
   await openArtifacts(artifactsUrl, { secret: randomBytes(32) }).close()
   const sessions = openStore(storeUrl)
   const catalogue = knownModels()
@@ -82,21 +82,18 @@ export async function openProxy(
       others.publish(event)
     },
   })
-  // Other proxies on the same store: seen live, but counted in their own metrics only, since each is scraped.
+  // Events of other proxies on the same store are shown on the page. They are not in our metrics, because each proxy is scraped.
   const others = liveEvents(
     sessions,
     (event) => {
       hub.take(event)
       plimsoll.ledger.take(event)
     },
-    nowAndThen((error) =>
-      count({
+    atMostOnceAMinute((error) =>
+      report({
         type: 'degraded',
         what: 'events of other proxies',
         cause: error instanceof Error ? error.message : String(error),
-        at: Date.now(),
-        tenant: '',
-        session: '',
       }),
     ),
   )
@@ -112,7 +109,7 @@ export async function openProxy(
       policy: async () => page.settings?.() ?? [],
       async demo() {
         void runDemoSession(plimsoll.gateway).catch(({ message }: Error) =>
-          count({ type: 'warning', topic: 'demo', message, at: Date.now(), tenant: '', session: '' }),
+          report({ type: 'warning', topic: 'demo', message }),
         )
       },
     },
@@ -123,24 +120,25 @@ export async function openProxy(
     plimsoll,
     hub,
     reload(next) {
-      // First what can fail: a file that names a wrong host changes nothing.
+      // Whatever can fail comes first: a file that names a wrong host changes nothing.
       const live = liveOptions(next)
       checkLiveOptions(live)
       served.proxy.reload(next)
       plimsoll.reconfigure(live)
       return FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(settings[name]))
     },
-    async close() {
-      const failures: unknown[] = []
-      // In this order, and all of them: what one cannot do must not keep the others from writing what they have.
-      for (const part of [served.proxy, others, plimsoll])
-        await part.close().catch((error: unknown) => failures.push(error))
-      if (failures.length > 0) throw failures[0]
-    },
+    close: () => closeAll([served.proxy, others, plimsoll]),
   }
 }
 
-/** An engine behind a socket, with the page, metrics, events and control routes beside the requests of agents. */
+/** Closes parts in this order. When one fails, the others are closed too, so that they write their data. */
+async function closeAll(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const part of parts) await part.close().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
+}
+
+/** Serves an engine on a socket: agents' requests, the page, metrics, events and control routes. */
 export async function serveWithPage(
   { hub, metrics = createMetrics() }: { readonly hub: EventHub; readonly metrics?: Metrics },
   page: DashboardOptions,
@@ -166,14 +164,14 @@ export async function serveWithPage(
   return { proxy, pageUrl: `${proxy.url}/t/${pageToken}/` }
 }
 
-const TELL_EVERY_MS = 60_000
+const REPORT_EVERY_MS = 60_000
 
-/** A server that is away is tried again and again; once a minute is enough to know. */
-function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
+/** Limits a repeated error to one message a minute: an unreachable server is retried all the time. */
+function atMostOnceAMinute(tell: (error: unknown) => void): (error: unknown) => void {
   let quietUntil = 0
   return (error) => {
     if (performance.now() < quietUntil) return
-    quietUntil = performance.now() + TELL_EVERY_MS
+    quietUntil = performance.now() + REPORT_EVERY_MS
     tell(error)
   }
 }
@@ -181,7 +179,7 @@ function nowAndThen(tell: (error: unknown) => void): (error: unknown) => void {
 const ENGINE = { ...LIBRARY, ...GATEWAY }
 const LIVE = Object.fromEntries(Object.entries(SETTINGS).filter(isLive))
 
-/** What the settings say about the engine and the gateway. */
+/** The engine's and the gateway's options in the settings. */
 const engineOptions = (settings: ProxySettings): PlimsollOptions => ({
   ...those(ENGINE, settings),
   budgets: settings.budgets && budgetsOf(settings.budgets),

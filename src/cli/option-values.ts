@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander'
 import { checked } from '../settings/check.ts'
-import { bytes, count, number, tokens, type Schema } from '../settings/values.ts'
+import { count, number, tokens, type Schema } from '../settings/values.ts'
 
-/** Reads the text of an option by the schema of what it says: `200k`, `64MiB`, `65%`. */
+/** Reads the text of an option by its schema: `200k`, `64MiB`, `65%`. */
 export const reading =
   <T>(schema: Schema<T>) =>
   (text: string): T => {
@@ -12,25 +12,22 @@ export const reading =
   }
 
 export const wholeNumber = reading(count())
-/** The same where none would make no sense. */
+/** The same, at least one. */
 export const oneOrMore = reading(count('', 1))
-/** A TCP port. */
 export const portNumber = reading(number('', 'count', { words: 'a port', max: 65_535 }))
 export const tokenCount = reading(tokens())
-export const byteCount = reading(bytes())
 
-/** Several numbers of tokens: `16k,32k,64k`. `200,000` is one. */
+/** Several numbers of tokens: `16k,32k,64k`. `200,000` is one number. */
 export const tokenCounts = (text: string): number[] =>
   /^\d{1,3}(?:,\d{3})+$/.test(text) ? [tokenCount(text)] : text.split(',').map((part) => tokenCount(part.trim()))
 
-/** Names between commas. */
 export function nameList(text: string): string[] {
   const names = text.split(',').map((name) => name.trim())
   if (names.some((name) => name === '')) throw new InvalidArgumentError('It should be names separated by commas.')
   return names
 }
 
-/** An option that may be given several times. */
+/** Collects an option that may be given several times. */
 export const several = (value: string, before: string[] = []): string[] => [...before, value]
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

@@ -4,14 +4,14 @@ import { COMMANDS } from './commands.ts'
 import { isPlimsollError } from '../core/errors.ts'
 import { EXIT, printError, tolerateClosedOutput } from './kit/output.ts'
 
-/** The command line with these commands loaded. The others are listed, and cannot be run. @default all of them */
+/** The command line with these commands loaded. Other commands are listed but cannot be run. @default all of them */
 export async function createProgram(names: readonly string[] = COMMANDS.map(({ name }) => name)): Promise<Command> {
   const program = new Command('plimsoll')
     .description('Keeps the requests of LLM agents inside the context window, without losing what it removes.')
     .version(packageVersion())
     .showSuggestionAfterError()
     .enablePositionalOptions()
-    // What a command takes is known when it is loaded.
+    // The arguments of a command are only known after it is loaded.
     .configureHelp({ subcommandTerm: (command) => command.name() })
   for (const entry of COMMANDS) {
     const command = names.includes(entry.name) ? await entry.load() : new Command(entry.name)
@@ -20,11 +20,11 @@ export async function createProgram(names: readonly string[] = COMMANDS.map(({ n
   return program
 }
 
-/** What has to be loaded for these arguments: the command that they name, and what it may look at of others. */
+/** The commands to load for these arguments: the one that they name, and those that it refers to. */
 export const commandsFor = (words: readonly string[]): readonly string[] =>
   COMMANDS.map(({ name }) => name).filter((name) => words.includes(name))
 
-/** Runs the program; whatever goes wrong ends in one sentence and an exit code. */
+/** Runs the program. Errors are printed as one sentence, with an exit code. */
 export async function runProgram(program: Command): Promise<void> {
   tolerateClosedOutput()
   prepareErrors(program)
@@ -32,12 +32,12 @@ export async function runProgram(program: Command): Promise<void> {
     await program.parseAsync()
   } catch (error) {
     process.exitCode = exitCodeOf(error)
-    // Commander has said its own already.
+    // Commander prints its own errors.
     if (!(error instanceof CommanderError)) printError(error)
   }
 }
 
-/** Settings that commander does not hand down to commands that were made elsewhere. */
+/** Sets error handling on every subcommand: commander does not pass it to commands that were created separately. */
 function prepareErrors(command: Command): void {
   command.exitOverride().showSuggestionAfterError()
   command.configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'plimsoll: ')) })

@@ -10,19 +10,19 @@ import { parts } from '../util/json-schema.ts'
 import type { ProxySettings } from './open-proxy.ts'
 import { reading } from './option-values.ts'
 
-/** What commander read of the options that settings have, by their attribute names, and of those beside them. */
+/** The parsed options of the command line, by their attribute names. */
 export interface ProxyFlags extends Readonly<Record<string, unknown>> {
   readonly config?: string
   readonly policy?: string
   readonly json?: boolean
 }
 
-/** Flags that only the server has; `run` binds where it likes. */
+/** Flags of the server only: `run` chooses its own port. */
 const OF_SERVER = ['port', 'host', 'workers']
 
-/** The options that `proxy` and `run` share, and with `isServer` those of the server itself. */
+/** Adds the options that `proxy` and `run` share; with `isServer`, also those of the server itself. */
 export function addProxyOptions(command: Command, isServer = false): Command {
-  // Where to listen comes first in the help.
+  // The address and port come first in the help.
   const wanted = Object.entries<Setting>({ ...PROXY, ...SETTINGS }).filter(
     ([name]) => isServer || !OF_SERVER.includes(name),
   )
@@ -37,7 +37,7 @@ export function addProxyOptions(command: Command, isServer = false): Command {
 export const optionsFor = (settings: Settings): readonly Option[] =>
   Object.values(settings).flatMap((setting) => flagsOf(setting).map((flag) => optionOf(setting, flag)))
 
-/** What flags and variables say, by the names of the settings. */
+/** The values of flags and variables, by setting. */
 export function settingsIn(
   flags: Readonly<Record<string, unknown>>,
   settings: Settings,
@@ -48,10 +48,10 @@ export function settingsIn(
     const options = flagsOf(setting).map((flag) => optionOf(setting, flag))
     for (const option of options) {
       const value = flags[option.attributeName()]
-      // Commander says true when `--no-tools` is absent; then the file decides.
+      // Commander sets true when `--no-tools` is absent; then the file decides.
       if (value !== undefined && !(option.negate && value === true)) found[name] = joined(found[name], value)
     }
-    // Commander reads the variable of a flag.
+    // Commander itself reads the variable of a setting that has a flag.
     const variable = options.length > 0 ? '' : (env[setting.where.env ?? ''] ?? '')
     if (variable !== '') found[name] = reading(textSchema(setting))(variable)
   }
@@ -82,12 +82,12 @@ function optionOf(setting: Setting, given: string | Flag): Option {
 function aboutOf(setting: Setting): string {
   const sentence = getDescription(textSchema(setting)) ?? ''
   const { default: fallback } = setting.where
-  // A sentence of a page as one of help; `PEM file` stays.
+  // Help texts begin in lower case, unless the first word is an abbreviation such as PEM.
   const about = /^[A-Z][a-z]/.test(sentence) ? sentence[0]!.toLowerCase() + sentence.slice(1) : sentence
   return fallback === undefined || typeof fallback === 'boolean' ? about : `${about} (default: ${fallback})`
 }
 
-/** Flags that add up: lists, and lists by name. */
+/** Combines repeated flags: lists, and lists by name. */
 function joined(before: unknown, value: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(value)) return [...(before as unknown[]), ...(value as unknown[])]
   if (!isRecord(before) || !isRecord(value)) return value
@@ -95,7 +95,7 @@ function joined(before: unknown, value: unknown): unknown {
   return { ...before, ...Object.fromEntries(own) }
 }
 
-/** The vendors' own addresses by prefix. */
+/** The vendors' own URLs by prefix. */
 const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(
   endpoints.map(({ name, url, isLocal, base }) => [
     name,
@@ -103,14 +103,14 @@ const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(
   ]),
 )
 
-/** Flags over the file over the defaults. */
+/** Flags override the file, the file overrides the defaults. */
 export function settingsOf(flags: ProxyFlags): ProxySettings {
   if (flags.config === undefined) return plainSettingsOf(flags, {})
   const config = readConfig(flags.config)
   return { ...plainSettingsOf(flags, config), ...proxyPolicies(config, flags.policy) }
 }
 
-/** The same without what needs a policy worked out or a key to be there. */
+/** The same, without settings that need a resolved policy or a summarizer's key. */
 export function plainSettingsOf(flags: ProxyFlags, config: Config): ProxySettings {
   const file = proxyConfig(config)
   const { upstreams, ...given } = settingsIn(flags, SETTINGS) as ProxyConfig

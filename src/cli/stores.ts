@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Command } from 'commander'
+import { Command } from 'commander'
 import { PlimsollError } from '../core/errors.ts'
 import { SYSTEM_TENANT } from '../core/handles.ts'
 import type { ArtifactStat, ArtifactStore } from '../ports/artifact-store.ts'
@@ -8,20 +8,21 @@ import { listedSessions } from '../dashboard/stored-sessions.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
 import { openStore, sqlitePath, withoutPassword } from '../drivers/open-store.ts'
 import { defaultStore, findSecret } from '../plimsoll.ts'
+import { tellUnknownVariables } from '../settings/variables.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
+import { withExamples } from './kit/examples.ts'
 
-/** Tenants with sessions of people and agents. */
+/** Tenants that have sessions of users. */
 export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<readonly string[]> {
   if (tenant !== undefined) return [tenant]
   return (await sessions.tenants()).filter((name) => name !== SYSTEM_TENANT)
 }
 
-/** Newest first. */
 export async function listSessions(stores: Stores, tenant?: string): Promise<readonly SessionRow[]> {
   return listedSessions(stores.sessions, await tenantsOf(stores, tenant))
 }
 
-/** The tenant of a session: proxies key tenants by credential, and nobody remembers their names. */
+/** Finds the tenant of a session, so that users need not know it: proxies derive tenant names from credentials. */
 export async function tenantOfSession(stores: Stores, session: string, tenant?: string): Promise<string> {
   const holders: string[] = []
   for (const name of await tenantsOf(stores, tenant))
@@ -36,7 +37,7 @@ export async function tenantOfSession(stores: Stores, session: string, tenant?: 
   })
 }
 
-/** The artifact behind a handle, and whose it is. */
+/** The artifact of a handle, and its tenant. */
 export async function findArtifact(
   stores: Stores,
   handle: string,
@@ -66,6 +67,10 @@ export interface Stores {
   readonly secret: Uint8Array
 }
 
+/** A command over a store, with examples under its help. */
+export const commandOverStore = (name: string, description: string, ...examples: readonly string[]): Command =>
+  addStoreOptions(withExamples(new Command(name).description(description), ...examples))
+
 export function addStoreOptions(command: Command): Command {
   return command
     .option(
@@ -77,17 +82,18 @@ export function addStoreOptions(command: Command): Command {
     .option('--json', 'machine-readable output')
 }
 
-/** Opens both stores, does the work and closes them whatever happens. A store that is not there is an error. */
+/** Opens both stores, runs the work and always closes them. @throws PlimsollError when the store does not exist. */
 export async function withStores<T>(flags: StoreFlags, work: (stores: Stores) => Promise<T>): Promise<T> {
   assertThere(flags.store ?? defaultStore())
   return withNewStores(flags, work)
 }
 
-/** The same; a store that is not there is made. */
+/** The same, but creates a store that does not exist. */
 export async function withNewStores<T>(
   flags: Pick<StoreFlags, 'store' | 'artifacts'>,
   work: (stores: Stores) => Promise<T>,
 ): Promise<T> {
+  tellUnknownVariables()
   const url = flags.store ?? defaultStore()
   const sessions = openStore(url)
   try {
@@ -104,8 +110,8 @@ export async function withNewStores<T>(
   }
 }
 
-/** Opening would make an empty one, and "no sessions" would be a poor answer to a wrong path. */
-function assertThere(url: string): void {
+/** Opening would create an empty store, and "no sessions" would be a misleading answer to a wrong path. */
+export function assertThere(url: string): void {
   if (!url.startsWith('sqlite:')) return
   if (existsSync(sqlitePath(url))) return
   throw new PlimsollError('not-found', `There is no store at ${withoutPassword(url)}.`, {

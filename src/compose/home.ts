@@ -6,8 +6,9 @@ import type { SessionStore } from '../ports/session-store.ts'
 
 export const plimsollHome = (): string => process.env['PLIMSOLL_HOME'] ?? join(homedir(), '.plimsoll')
 
-/** The URL of this user's embedded store. */
-export const defaultStore = (): string => `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
+/** The store where none is named: PLIMSOLL_STORE, else this user's embedded one. */
+export const defaultStore = (): string =>
+  process.env['PLIMSOLL_STORE'] || `sqlite:${join(plimsollHome(), 'plimsoll.db')}`
 
 /** The key of handles and tenants: the option, else PLIMSOLL_SECRET, else the one that the store keeps (and exports). */
 export async function findSecret(given: Uint8Array | undefined, store: SessionStore): Promise<Uint8Array> {

@@ -23,13 +23,13 @@ interface SessionSummary {
   readonly costUsd?: number
 }
 
-/** The ledger of calls with how each session stands beside it. Holds the newest sessions of this process. */
+/** The ledger of calls, with a summary of each session. Contains the newest sessions of this process. */
 export interface Ledger extends CallLedger {
   session(tenant: string, session: string): SessionSummary | undefined
   sessions(tenant?: string): readonly SessionSummary[]
 }
 
-/** What a session's events say beside its calls, so far. */
+/** The part of a session's summary that does not come from its calls. */
 type Standing = Writable<Omit<SessionSummary, 'usage' | 'costUsd'>>
 
 const MOST_SESSIONS = 10_000

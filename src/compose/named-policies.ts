@@ -19,12 +19,12 @@ const LIVE = optionsSchema(
 )
 
 /** Checked at start-up: a wrong value would otherwise fail every request, or count as NaN. Returns the options without undefined members. */
-export const checkOptions = <O extends object>(options: O): O => sound(options, ALL, 'createPlimsoll')
+export const checkOptions = <O extends object>(options: O): O => checkedOptions(options, ALL, 'createPlimsoll')
 
 /** The same for settings that change while requests are running. */
-export const checkLiveOptions = <O extends object>(options: O): O => sound(options, LIVE, 'reconfigure')
+export const checkLiveOptions = <O extends object>(options: O): O => checkedOptions(options, LIVE, 'reconfigure')
 
-function sound<O extends object>(options: O, schema: Schema, taker: string): O {
+function checkedOptions<O extends object>(options: O, schema: Schema, taker: string): O {
   const given = checkGiven(options, schema, `the options of ${taker}`, 'bad-config')
   checkPolicies(given as Named)
   return given as O

@@ -9,8 +9,8 @@ export interface Codec {
   readonly format: string
   readonly traits: WireTraits
   /**
-   * What stands at the start of both bodies is not read again: items that `before` has as well are the very same objects, so that work done for
-   * them once can be found by them.
+   * If `before` is given, the part that both bodies begin with is not read again: its items are the same objects, so that work cached by item is
+   * found.
    * @throws PlimsollError with code `bad-input` for text that is no request of this wire.
    */
   decode(text: string, before?: Conversation): Conversation
@@ -19,7 +19,7 @@ export interface Codec {
   /** Members of the request as they were parsed, the wire's own names. For reading only. */
   fields(conversation: Conversation): Readonly<Record<string, unknown>>
   /** For wires whose provider keeps answers: how the history that it holds is written out. */
-  readonly held?: HeldHistory
+  readonly providerHistory?: ProviderHistory
   /** The exact wire text that the item was read from. */
   fragment(conversation: Conversation, item: Item): string
   /** Checks a body against the wire's rules. Empty means that the provider would accept it. */
@@ -36,7 +36,7 @@ export interface Codec {
   stream(): StreamReducer
 }
 
-export interface HeldHistory {
+export interface ProviderHistory {
   /** Whether the provider keeps the answer to a request, so that a later one can name it. */
   isKept(conversation: Conversation): boolean
   /** The request's items as wire text; undefined when one of them refers to content that only the provider holds. */

@@ -49,7 +49,6 @@ export interface EnvelopeChanges {
   readonly addTools?: readonly NewTool[]
   /** Appended to the instructions, where the wire keeps them. */
   readonly addInstruction?: string
-  readonly dropPreviousResponseId?: true
   /** The provider's own context management, where the wire has it and the client requested none. */
   readonly native?: NativeManagement
   /** The provider drops thinking that is bound to a changed prefix instead of refusing the request. */

@@ -56,7 +56,7 @@ export function createLineMatcher(lines: readonly string[], window = MIN_QUOTE_L
   const anchors = new Map<number, Anchor[]>()
   lines.forEach((line, index) => {
     if (line.length < window) return
-    const offset = tellingOffset(line, window)
+    const offset = distinctiveOffset(line, window)
     const hash = hashAt(line, offset, window)
     const bit = hash >>> (32 - FILTER_BITS)
     filter[bit >>> 5] = (filter[bit >>> 5] ?? 0) | (1 << (bit & 31))
@@ -81,7 +81,7 @@ export function createLineMatcher(lines: readonly string[], window = MIN_QUOTE_L
           for (const anchor of anchors.get(hash) ?? []) {
             if (found.has(anchor.index)) continue
             const start = end - window - anchor.offset
-            if (start >= 0 && standsAt(text, start, anchor, tried)) found.add(anchor.index)
+            if (start >= 0 && occursAt(text, start, anchor, tried)) found.add(anchor.index)
           }
         }
         if (end >= text.length) break
@@ -114,7 +114,7 @@ const LONG_LINE = 256
  * Whether a line occurs at an offset. In repetitive text a long line nearly matches at thousands of offsets; offsets come in order, and the Z
  * function avoids comparing a character twice for one line.
  */
-function standsAt(text: string, start: number, anchor: Anchor, tried: Map<Anchor, Tried>): boolean {
+function occursAt(text: string, start: number, anchor: Anchor, tried: Map<Anchor, Tried>): boolean {
   const { line } = anchor
   if (line.length <= LONG_LINE) return text.startsWith(line, start)
   const before = tried.get(anchor)
@@ -152,7 +152,7 @@ function hashAt(text: string, from: number, window: number): number {
 }
 
 /** The window with the most distinct characters: one in a ruler of dashes would match at each offset of every other ruler. */
-function tellingOffset(line: string, window: number): number {
+function distinctiveOffset(line: string, window: number): number {
   const last = line.length - window
   let best = 0
   let most = 0

@@ -31,7 +31,6 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
   const stored = storedSessions(sessions, priceOf)
-  // Used for reading only.
   const steps = hiddenSteps(sessions)
   return createDashboard({
     info: async () => ({
@@ -45,7 +44,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     priceOf,
     countFor: (model) => (text) => meter.countText(model, text).tokens,
     policy: options.policy,
-    budgets: (rows) => standingBudgets(plimsoll, rows),
+    budgets: (rows) => currentBudgets(plimsoll, rows),
     learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
     hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
     demo: options.demo,
@@ -71,7 +70,7 @@ const MOST_ROWS = 50
  * The budgets of the newest sessions, fullest first. A budget that several sessions share is listed once; names include the session or tenant where
  * they differ.
  */
-async function standingBudgets(
+async function currentBudgets(
   plimsoll: Pick<Plimsoll, 'session'>,
   sessions: readonly SessionRow[],
 ): Promise<readonly BudgetRow[]> {

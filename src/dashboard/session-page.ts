@@ -141,7 +141,6 @@ function compactionOf(
 
 const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? ''
 
-/** By the prices of the next call. */
 function priceOfCompaction(
   before: number,
   after: number,

@@ -49,13 +49,13 @@ export class Spending {
   }
 
   page(budgets: SpendingPage['budgets']): SpendingPage {
-    const dearest = (sums: ReadonlyMap<string, Sum>): SpendingRow[] =>
+    const mostExpensive = (sums: ReadonlyMap<string, Sum>): SpendingRow[] =>
       rows(sums).sort((a, b) => b.costUsd - a.costUsd || b.usage.input - a.usage.input)
     return {
       byDay: rows(this.#splits.byDay).sort((a, b) => a.name.localeCompare(b.name)),
-      byModel: dearest(this.#splits.byModel),
-      byAgent: dearest(this.#splits.byAgent),
-      byKey: dearest(this.#splits.byKey),
+      byModel: mostExpensive(this.#splits.byModel),
+      byAgent: mostExpensive(this.#splits.byAgent),
+      byKey: mostExpensive(this.#splits.byKey),
       total: this.#total,
       sessions: this.#sessions,
       budgets,

@@ -1,24 +1,24 @@
 import type { StreamEvent } from '../core/codec.ts'
 
-/** The payload that ends an OpenAI-style stream. It is no JSON. */
+/** The payload that ends an OpenAI-style stream. It is not JSON. */
 export const SSE_DONE = '[DONE]'
 
-/** One event with exactly what it came in. */
+/** One event, and exactly what it was read from. */
 export interface Frame {
   readonly raw: Piece
   /** Undefined for comments and other frames without data. */
   readonly event: StreamEvent | undefined
 }
 
-/** Reads events from byte chunks cut anywhere. */
+/** Reads events from chunks of bytes that may end anywhere. */
 export interface EventParser {
-  /** Events completed by this chunk. */
+  /** Returns the events that this chunk completes. */
   push(chunk: Uint8Array | string): StreamEvent[]
-  /** The event that was open when the stream ended, if it has data: some servers forget the last border. */
+  /** Returns the last event if the stream ends within it and it has data: some servers omit the final empty line. */
   end(): StreamEvent[]
 }
 
-/** The same with what each came in, so that what passes unchanged passes byte for byte. */
+/** The same with what each event came in, so that unchanged events are forwarded byte for byte. */
 export interface FrameReader {
   push(bytes: Uint8Array): Frame[]
   end(): Frame[]
@@ -34,27 +34,27 @@ export function bytesOf(pieces: readonly Piece[]): Buffer {
     : Buffer.concat(pieces.map((piece) => Buffer.from(piece as Uint8Array)))
 }
 
-/** How the events of a stream travel. */
+/** How a wire separates the events of a stream. */
 export interface Framing {
-  /** What a stream of ours says that it is. */
+  /** The content type of our own streams. */
   readonly contentType: string
-  /** What a client says that it takes. */
+  /** The `accept` header of our own requests. */
   readonly accept: string
   isStream(contentType: string | undefined): boolean
   parser(): EventParser
   frames(): FrameReader
   write(event: StreamEvent): Piece
-  /** Tells a client that the connection is alive; empty where the framing has no such thing. */
+  /** Keeps a connection alive; empty if the framing has no such thing. */
   readonly keepAlive: string
 }
 
-/** What stands between two events, and what one says. */
+/** The separator between two events, and how one is read. */
 interface Cutting {
   readonly border: RegExp
   eventIn(raw: string): StreamEvent | undefined
 }
 
-/** A run of empty lines is one border: a server may send millions of them. The last line break may be half of a pair. */
+/** A run of empty lines is one separator: a server may send millions of them. The last line break may be half of a pair. */
 const EVENTS: Cutting = { border: /(?:\r\n|\n|\r(?!\n)){2,}/g, eventIn: sseEventIn }
 
 const LINES: Cutting = {
@@ -65,15 +65,15 @@ const LINES: Cutting = {
   },
 }
 
-/** A server that never ends an event must not fill the memory: what is longer passes without being read, and so does the rest. */
+/** Bounds the memory for an event that never ends. A longer one is forwarded without being read, and so is the rest of the stream. */
 const MAX_EVENT_CHARS = 8 * 1024 * 1024
 
 function frameReader({ border, eventIn }: Cutting, most = MAX_EVENT_CHARS, tooLong = (): void => {}): FrameReader {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** The open event, in the pieces it came in: joined once, so that an event of many chunks stays linear. */
+  /** The chunks of the unfinished event, joined once, so that an event of many chunks takes linear time. */
   let pieces: string[] = []
   let size = 0
-  /** The last characters of it, since a border may be cut between two chunks. */
+  /** Its last characters, because a separator may be split between two chunks. */
   let tail = ''
   let isBlind = false
   const close = (last: string): Frame => {
@@ -98,7 +98,7 @@ function frameReader({ border, eventIn }: Cutting, most = MAX_EVENT_CHARS, tooLo
     let from = 0
     for (const match of searched.matchAll(border)) {
       const to = match.index + match[0].length - held
-      // The border was cut: its last line break came with this chunk.
+      // The separator was split: its last line break came with this chunk.
       if (to <= from) continue
       grow(text.slice(from, to))
       frames.push(close(''))
@@ -132,7 +132,7 @@ function eventParser(cutting: Cutting, maxEventChars: number): EventParser {
 function sseEventIn(raw: string): StreamEvent | undefined {
   let event: string | undefined
   const data: string[] = []
-  // A byte order mark at the front is taken off, as the standard asks.
+  // A byte order mark at the front is removed, as the standard requires.
   for (const line of raw.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)) {
     const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line)!
     if (field === 'data') data.push(value)
@@ -142,11 +142,11 @@ function sseEventIn(raw: string): StreamEvent | undefined {
   return { event: event === '' ? undefined : event, data: data.join('\n') }
 }
 
-/** The longest event that is read of a stream of ours. */
+/** The longest event that is read from a stream of our own. */
 const MOST_READ = 64 * 1024 * 1024
 
 export interface SseParserOptions {
-  /** Longest event in characters; a server that never ends a line must not fill the memory. @default 64 Mi */
+  /** The longest event in characters; bounds the memory for a line that never ends. @default 64 Mi */
   readonly maxEventChars?: number
 }
 
@@ -154,7 +154,7 @@ export interface SseParserOptions {
 export const createSseParser = ({ maxEventChars = MOST_READ }: SseParserOptions = {}): EventParser =>
   eventParser(EVENTS, maxEventChars)
 
-/** One event as it travels. Data with line breaks becomes several `data:` lines, so reading it back gives the same text. */
+/** Writes one event. Data with line breaks becomes several `data:` lines, so that it is read back unchanged. */
 export function formatSseEvent(event: StreamEvent): string {
   const name = event.event === undefined ? '' : `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
   const lines = event.data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
@@ -166,7 +166,7 @@ export const formatSseComment = (text: string): string => `: ${text.replace(/[\r
 
 const SSE_TYPE = 'text/event-stream'
 
-/** Server-sent events, by which most wires stream. */
+/** Server-sent events, used by most wires. */
 export const serverSentEvents: Framing = {
   contentType: `${SSE_TYPE}; charset=utf-8`,
   accept: SSE_TYPE,

@@ -6,8 +6,8 @@ import { capKey, declare } from './openai-chat/encode.ts'
 import type { ToolCall } from './wire/chat.ts'
 
 /**
- * A conversation that comes from a framework and not from a wire, for models whose wire we do not see. It is written in the wire that
- * most servers imitate, only for the engine to read: what leaves is written by the framework itself.
+ * A conversation that comes from a framework, for models whose wire is not visible. It is written in the format that most servers imitate, for the
+ * engine to read; the framework itself writes what is sent.
  */
 export interface MirrorRequest {
   readonly model: string
@@ -16,7 +16,7 @@ export interface MirrorRequest {
   readonly maxOutputTokens?: number
 }
 
-/** One message, in no wire's words. */
+/** One message, independent of any wire. */
 export type MirrorMessage =
   | { readonly role: 'system'; readonly parts: readonly MirrorPart[] }
   | { readonly role: 'user'; readonly parts: readonly MirrorPart[] }
@@ -34,7 +34,7 @@ export interface MirrorMedia {
   readonly name?: string
 }
 
-/** The API format that a mirror is written in. */
+/** The API format of the written request. */
 export const MIRROR_FORMAT = FORMAT
 
 export function writeMirror({ model, messages, tools, maxOutputTokens }: MirrorRequest): Fields {
@@ -77,13 +77,13 @@ function writePart(part: MirrorPart): Fields {
     : { type: 'file', file: { filename: name ?? 'file', file_data: address, mime } }
 }
 
-/** What an engine's body says, the other way round. */
+/** The conversation in a body that the engine returned. */
 export interface MirrorAnswer {
   readonly messages: readonly Fields[]
   readonly maxOutputTokens?: number
-  /** Tools stay declared and may not be called. */
+  /** Tools stay declared and must not be called. */
   readonly forbidsTools: boolean
-  /** Names of the tools that are left. */
+  /** Names of the remaining tools. */
   readonly tools: readonly string[]
 }
 

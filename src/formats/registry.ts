@@ -20,7 +20,7 @@ export type { Wire } from './wire/wire.ts'
 export { classifyProviderError } from './overflow/classify.ts'
 export { wire as DEMO_WIRE } from './anthropic-messages/wire.ts'
 
-/** The wires by name, and the one place that lists them. */
+/** All wires by name; no other place lists them. */
 export const WIRES = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
@@ -43,13 +43,13 @@ interface ByFormat {
   'bedrock-converse': ConverseTool
 }
 
-/** A tool as an element of a request's `tools`, by API format: what the vendor's SDK takes there. A format left out does not compile. */
+/** The element of a request's `tools` for each API format, as the vendor's SDK takes it. A missing format does not compile. */
 export type DeclaredTools = { [Format in WireFormat]: ByFormat[Format] }
 
-/** The wire that demonstrations speak: it shows most of what a wire can have. */
+/** The wire of the demo: it has most features that a wire can have. */
 export const DEMO_FORMAT = FORMAT
 
-/** Says which wire a request body speaks, or undefined when it is none of ours. */
+/** The wire of a request body; undefined for an unknown format. */
 export function detectFormat(body: unknown): WireFormat | undefined {
   const fields = recordOf(typeof body === 'string' ? parsedJson(body) : body)
   if (fields === undefined) return undefined
@@ -66,21 +66,19 @@ export const spoken: readonly Wire[] = [...wires, claudeOnBedrock]
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 
-/** Their names. */
 export const WIRE_FORMATS: readonly WireFormat[] = wires.map(({ id }) => id as WireFormat)
 
-/** Their codecs by name. */
 export const CODECS = Object.fromEntries(wires.map(({ id, codec }) => [id, codec])) as Readonly<
   Record<WireFormat, Codec>
 >
 
-/** The same, for code that is handed them. */
+/** The codecs by name, as a map for code that gets them injected. */
 export const codecs: ReadonlyMap<string, Codec> = new Map(wires.map(({ id, codec }) => [id, codec]))
 
 export const isWire = (format: unknown): format is WireFormat =>
   typeof format === 'string' && Object.hasOwn(WIRES, format)
 
-/** @throws PlimsollError with code `unsupported` for a name that is no wire. */
+/** @throws PlimsollError with code `unsupported` for an unknown name. */
 export function wireOf(format: string): Wire {
   if (isWire(format)) return WIRES[format]
   throw new PlimsollError('unsupported', `There is no wire format called ${format}.`, {
@@ -89,7 +87,7 @@ export function wireOf(format: string): Wire {
   })
 }
 
-/** @throws PlimsollError with code `unsupported` for a name that is no wire. */
+/** @throws PlimsollError with code `unsupported` for an unknown name. */
 export const codecOf = (format: string): Codec => wireOf(format).codec
 
 /** How a wire frames its prompts, for the meter. */

@@ -88,24 +88,24 @@ export function chainOf(
   { codec, text, conversation, owner }: RequestToChain,
 ): ChainedRequest | undefined {
   const { previousResponseId: before, conversationId } = conversation.settings
-  const { held } = codec
-  if (held === undefined || conversationId !== undefined) return undefined
+  const { providerHistory } = codec
+  if (providerHistory === undefined || conversationId !== undefined) return undefined
   let answers = 0
   return {
     async writeOut() {
       const earlier = before === undefined ? undefined : await histories.upTo(owner.tenant, before)
-      return earlier === undefined ? undefined : held.writeOut(conversation, earlier)
+      return earlier === undefined ? undefined : providerHistory.writeOut(conversation, earlier)
     },
     async answered(response, { repeatable }) {
       // After a hidden step the provider holds what the client's request did not bring.
-      if (++answers > 1 || repeatable === undefined || !held.isKept(conversation)) return
+      if (++answers > 1 || repeatable === undefined || !providerHistory.isKept(conversation)) return
       const withAnswer = (items: readonly string[] | undefined): readonly string[] | undefined =>
         items === undefined ? undefined : [...items, ...repeatable]
       if (before === undefined) {
-        const items = (): readonly string[] | undefined => withAnswer(held.itemsOf(codec.decode(text)))
+        const items = (): readonly string[] | undefined => withAnswer(providerHistory.itemsOf(codec.decode(text)))
         return histories.begin(owner, response, { items, bytes: text.length })
       }
-      const items = withAnswer(held.itemsOf(conversation))
+      const items = withAnswer(providerHistory.itemsOf(conversation))
       if (items !== undefined) await histories.goOn(owner, response, { before, items })
     },
   }

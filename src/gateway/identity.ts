@@ -18,7 +18,7 @@ export const AGENT_HEADER = 'x-plimsoll-agent'
 const MAX_NAME = 200
 
 /** Requests without a credential: agents of a local model. */
-export const NOBODY = 'local'
+export const LOCAL_TENANT = 'local'
 
 /** What is only observed is kept apart under this, so that nothing of it can ever be applied. */
 export const OBSERVED = 'observed-'
@@ -43,7 +43,7 @@ const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api
  * since it is not known which credential the upstream looks at.
  */
 export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', rule: TenantRule = 'credential'): string {
-  if (rule === 'one') return NOBODY
+  if (rule === 'one') return LOCAL_TENANT
   if (rule.startsWith('header:')) {
     const named = header(rule.slice('header:'.length).trim().toLowerCase())?.trim() ?? ''
     if (named !== '') return tenantName(secret, `named:${named}`)
@@ -63,7 +63,7 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', ru
   }
   // SDKs moved from one header to another between versions, and some send theirs twice: the same key is the same tenant.
   const credentials = given.length < 2 ? given : [...new Set(given)].sort()
-  if (credentials.length === 0) return NOBODY
+  if (credentials.length === 0) return LOCAL_TENANT
   return tenantName(secret, credentials.length === 1 ? credentials[0]! : JSON.stringify(credentials))
 }
 

@@ -169,7 +169,7 @@ export async function open(
     settings,
     visit,
     held:
-      mode === 'observe' || wire.codec.held === undefined
+      mode === 'observe' || wire.codec.providerHistory === undefined
         ? undefined
         : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
     emit: (event) => deps.emit({ ...event, ...owner, at: deps.clock.now() }),

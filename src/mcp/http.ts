@@ -18,7 +18,7 @@ import {
   takeToken,
   unauthorised,
 } from '../gateway/access.ts'
-import { bearerIn, NOBODY, type HeaderReader } from '../gateway/identity.ts'
+import { bearerIn, LOCAL_TENANT, type HeaderReader } from '../gateway/identity.ts'
 import { statusOf } from '../gateway/answer.ts'
 import { checkArguments, type Argument } from '../settings/check.ts'
 import { either, group, list, number, oneOf, text, type Schema } from '../settings/values.ts'
@@ -202,7 +202,7 @@ async function answer(deps: Deps, incoming: IncomingMessage, response: ServerRes
 /** The scope of the client's API key: the same tenant as in the proxy. */
 async function scopeOfCredential({ plimsoll }: Deps, header: HeaderReader, path: string): Promise<McpScope> {
   const tenant = await plimsoll.gateway.tenantOf(header, path)
-  if (tenant === NOBODY)
+  if (tenant === LOCAL_TENANT)
     throw unauthorised(
       'This server needs your API key, because each client sees only its own content.',
       'Send the key that your model calls use, in the same header.',

@@ -18,6 +18,7 @@ import { contextTools } from './context-tools.ts'
 import { recordOf } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../plimsoll.ts'
+import { importOptional } from '../drivers/optional-package.ts'
 
 const INSTRUCTIONS =
   'Reads what was removed from a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
@@ -71,7 +72,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
       messages: [
         {
           role: 'user',
-          content: { type: 'text', text: await orProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
+          content: { type: 'text', text: await asProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
         },
       ],
     }),
@@ -102,7 +103,7 @@ function register(server: McpServer, tool: McpTool): void {
 
 /** Errors are returned as results, so that the model can read and correct them. */
 const answer = (tool: McpTool, input: unknown, { mcpReq }: ServerContext): Promise<CallToolResult> =>
-  inPlainWords(async () => {
+  withoutForeignErrors(async () => {
     const call = { signal: mcpReq.signal, onProgress: progressOf(mcpReq) }
     const { ok, text, data } = await tool.run(tool.check(input ?? {}), call)
     return { content: [{ type: 'text', text }], structuredContent: { ...data }, isError: ok ? undefined : true }
@@ -123,7 +124,7 @@ function progressOf({ _meta, notify }: ServerContext['mcpReq']): (share: number)
 }
 
 /** Passes our own errors on; others could reveal something about this machine. */
-async function inPlainWords<T>(work: () => Promise<T>): Promise<T> {
+async function withoutForeignErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -135,9 +136,9 @@ async function inPlainWords<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** The same as an error of the protocol. */
-async function orProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, work: () => Promise<T>): Promise<T> {
+async function asProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, work: () => Promise<T>): Promise<T> {
   try {
-    return await inPlainWords(work)
+    return await withoutForeignErrors(work)
   } catch (error) {
     if (!isPlimsollError(error)) throw error
     const code =
@@ -147,7 +148,7 @@ async function orProtocolError<T>({ ProtocolError, ProtocolErrorCode }: Sdk, wor
 }
 
 const contents = async (sdk: Sdk, read: () => Promise<Content>) => {
-  const content = await orProtocolError(sdk, read)
+  const content = await asProtocolError(sdk, read)
   const { text, blob, ...about } = content
   return { contents: [text === undefined ? { ...about, blob: blob ?? '' } : { ...about, text }] }
 }
@@ -170,23 +171,10 @@ type Sdk = typeof import('@modelcontextprotocol/server')
 type StdioSdk = typeof import('@modelcontextprotocol/server/stdio')
 
 const PACKAGE = '@modelcontextprotocol/server'
+const NEEDED_FOR = 'The MCP server'
 
 /** The official SDK is an optional package, loaded when the first server starts. @throws PlimsollError `unsupported` */
-export const loadSdk = (load = async () => import('@modelcontextprotocol/server')): Promise<Sdk> => loaded(load)
-const loadStdio = (): Promise<StdioSdk> => loaded(async () => import('@modelcontextprotocol/server/stdio'))
-
-async function loaded<T>(load: () => Promise<T>): Promise<T> {
-  try {
-    return await load()
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    throw new PlimsollError(
-      'unsupported',
-      `The MCP server needs the optional package ${PACKAGE}, which is not installed.`,
-      { advice: `Install it with: npm install ${PACKAGE}`, fields: { package: PACKAGE }, cause },
-    )
-  }
-}
+export const loadSdk = (): Promise<Sdk> => importOptional(PACKAGE, NEEDED_FOR)
 
 export interface StdioMcp {
   /** Resolves when the client has closed standard input. */
@@ -197,7 +185,10 @@ export interface StdioMcp {
 /** Serves one client over standard input and output. Nothing else may write to standard output. */
 export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): Promise<StdioMcp> {
   checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', schema: SCOPE }], 'serveMcpStdio()')
-  const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([loadSdk(), loadStdio()])
+  const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([
+    loadSdk(),
+    importOptional<StdioSdk>(`${PACKAGE}/stdio`, NEEDED_FOR),
+  ])
   const transport = new StdioServerTransport()
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { PlimsollError, type ErrorCode } from '../core/errors.ts'
 import { nearest, isRecord } from '../core/values.ts'
-import { given, parts } from '../util/json-schema.ts'
+import { parts, withoutOptional } from '../util/json-schema.ts'
 import { readNumber, type Schema, type Unit, type Writing } from './values.ts'
 
 export interface Problem {
@@ -65,7 +65,7 @@ const refusal = (problems: readonly Problem[], what: string, code: ErrorCode): P
 
 /** Removes undefined keys, and in text reads numbers with units such as `64k`. */
 function prepared(schema: v.GenericSchema, value: unknown, writing: Writing): unknown {
-  const inner = given(schema)
+  const inner = withoutOptional(schema)
   const known = parts(inner)
   const each = (fields: object, of: (key: string) => v.GenericSchema | undefined): object =>
     Object.fromEntries(
@@ -135,7 +135,7 @@ function problemsOf(
     const near = nearest(String(key), known)
     const within = group === '' && !inText ? what : group
     const unknown = `There is no ${inText ? 'key ' : ''}${quoted}${within === '' ? '' : ` in ${within}`}`
-    const instead = inText ? insteadOf(path) : undefined
+    const instead = inText ? replacementFor(path) : undefined
     if (instead !== undefined) return [{ at, path, isKey: true, message: `${unknown} any more. ${instead}` }]
     const message = `${unknown}.`
     const hint =
@@ -193,5 +193,5 @@ const REMOVED: Readonly<Record<string, string>> = {
 }
 
 /** What to do about a removed key; undefined for a key that never existed. */
-const insteadOf = (path: string): string | undefined =>
+const replacementFor = (path: string): string | undefined =>
   Object.entries(REMOVED).find(([end]) => path === end || path.endsWith(`.${end}`))?.[1]

@@ -46,7 +46,9 @@ export async function checkConfig(file: string): Promise<CheckedConfig> {
   }
   if (!MODULES.has(extname(file))) return checkConfigText(text, file)
   try {
-    const { default: value } = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
+    const { default: value } = (await import(
+      /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ pathToFileURL(resolve(file)).href
+    )) as { default?: unknown }
     return checkParsed({ value, lineOf: () => undefined }, file, SETTINGS)
   } catch (error) {
     return failed(file, `The module cannot be loaded: ${messageOf(error)}`)
@@ -65,7 +67,7 @@ export function checkTextOf<S extends Settings>(settings: S, text: string, file:
 
 /** Reads a file. @throws PlimsollError that names every problem with file, line and the nearest valid key */
 export async function loadConfig(file: string): Promise<Config> {
-  return soundOrThrow(await checkConfig(file), file)
+  return validOrThrow(await checkConfig(file), file)
 }
 
 /** The same, synchronously, for YAML and JSON: a proxy reloads its file while it runs. */
@@ -74,9 +76,9 @@ export function readConfig(file: string): Config {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    return soundOrThrow(failed(file, `The file cannot be read: ${messageOf(error)}`), file)
+    return validOrThrow(failed(file, `The file cannot be read: ${messageOf(error)}`), file)
   }
-  return soundOrThrow(checkConfigText(text, file), file)
+  return validOrThrow(checkConfigText(text, file), file)
 }
 
 /** The JSON Schema of a settings file, for editors. */
@@ -89,7 +91,7 @@ export const configJsonSchema = (settings: Settings = SETTINGS): Record<string, 
 export const problemLine = ({ file, line, message }: ConfigProblem): string =>
   `${file}${line === undefined ? '' : `:${line}`}: ${message}`
 
-function soundOrThrow({ config, problems }: CheckedConfig, file: string): Config {
+function validOrThrow({ config, problems }: CheckedConfig, file: string): Config {
   if (problems.length === 0) return config
   throw new PlimsollError('bad-config', problems.map(problemLine).join('\n'), { fields: { file, problems } })
 }
@@ -103,7 +105,11 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 /** Parses YAML; JSON is a part of YAML. */
 function parseText(text: string, file: string): Parsed | { readonly problems: readonly ConfigProblem[] } {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true })
+  const document = parseDocument(text.replace(UNQUOTED_MEMORY, '$1"memory:"'), {
+    lineCounter: lines,
+    merge: true,
+    uniqueKeys: true,
+  })
   if (document.errors.length > 0) {
     const problems = document.errors.map((error) => ({
       file,
@@ -123,6 +129,9 @@ function parseText(text: string, file: string): Parsed | { readonly problems: re
     return failed(file, `The file cannot be read: ${messageOf(error)}`)
   }
 }
+
+/** YAML takes an unquoted `memory:` for the key of a map where a value belongs; written behind these keys it is the URL. */
+const UNQUOTED_MEMORY = /^([ \t]*(?:store|artifacts):[ \t]+)memory:(?=[ \t]*(?:#.*)?\r?$)/gm
 
 /** The line of the value (or key) at a path, or of the nearest parent that the file has. */
 function lineIn(

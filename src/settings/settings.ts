@@ -65,7 +65,7 @@ export interface Where {
   readonly flag?: string | readonly Flag[]
   /** @default none */
   readonly env?: string
-  /** @default nothing, and then nothing is said about it */
+  /** @default none; the default is then not shown */
   readonly default?: string | number | boolean
   /** Can change while requests are running. @default false */
   readonly live?: boolean
@@ -192,6 +192,7 @@ export const LIBRARY = {
   /** Overrides the model's window, in tokens. */
   window: setting(tokens('Context window, such as 200000 or 200k. Overrides the window of the model'), {
     flag: '--window <tokens>',
+    env: 'PLIMSOLL_WINDOW',
     default: 'by model',
     live: true,
   }),
@@ -205,6 +206,7 @@ export const LIBRARY = {
     {
       file: text('Where sessions are stored: sqlite:./plimsoll.db, postgres://user@host/database or memory:'),
       flag: '--store <url>',
+      env: 'PLIMSOLL_STORE',
       default: 'the store in the home directory',
     },
   ),
@@ -424,6 +426,8 @@ export const PROXY = {
   /** Port to listen on; 0 picks a free one. @default 4141 */
   port: setting(number('Port to listen on; 0 picks a free one', 'count', { max: 65_535, words: 'a port' }), {
     flag: '--port <n>',
+    // Without LISTEN it is a name that Kubernetes sets in every container for a service called plimsoll.
+    env: 'PLIMSOLL_LISTEN_PORT',
     default: 4141,
   }),
   /** @default '127.0.0.1' */
@@ -584,61 +588,3 @@ export const fileSchema = <S extends Settings>(settings: S): Schema<FileOf<S>> =
 /** The members of an object that are settings. */
 export const those = <S extends Settings, T extends object>(settings: S, of: T): Pick<T, keyof S & keyof T> =>
   Object.fromEntries(Object.entries(of).filter(([key]) => Object.hasOwn(settings, key))) as Pick<T, keyof S & keyof T>
-
-/** The environment variables of settings, and those that are no setting. */
-export const variablesOf = (settings: Settings): readonly Variable[] => [
-  ...VARIABLES,
-  ...Object.values(settings).flatMap(({ code: own, where: { env, flag, file } }) => {
-    const same = typeof flag === 'string' ? `Same as \`${flag.split(' ')[0]}\`. ` : ''
-    return env === undefined
-      ? []
-      : [{ name: env, about: same + (v.getDescription(file === undefined || file === false ? own : file) ?? '') }]
-  }),
-]
-
-/** Environment variables that are no setting. */
-export const VARIABLES: readonly Variable[] = [
-  {
-    name: 'PLIMSOLL_HOME',
-    about: 'Folder of the store, artifacts, learned limits and the updated model list. Default: `~/.plimsoll`.',
-  },
-  {
-    name: 'PLIMSOLL_SECRET',
-    about: 'Secret from which handles and tenant ids are computed. Default: a secret that the store keeps.',
-  },
-  {
-    name: 'PLIMSOLL_KEY',
-    about: 'Key that encrypts the store and artifacts: 64 hexadecimal digits, or 32 bytes of base64.',
-  },
-  { name: 'PLIMSOLL_KEY_FILE', about: 'File that contains the key of PLIMSOLL_KEY.' },
-  { name: 'PLIMSOLL_DEBUG', about: 'Set to any value to print unexpected errors with their stack.' },
-]
-
-/** An environment variable that Plimsoll reads. */
-export interface Variable {
-  readonly name: string
-  readonly about: string
-}
-
-/** Environment variables that the design of a preset defines, by preset. */
-export const PRESET_VARIABLES: Readonly<Record<string, readonly string[]>> = {
-  autosre: [
-    'SRE_AGENT_TOKEN_BUDGET',
-    'SRE_AGENT_LARGE_PAYLOAD_ENABLED',
-    'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_ITEMS',
-    'SRE_AGENT_LARGE_PAYLOAD_THRESHOLD_CHARS',
-  ],
-  'cyber-autoagent': [
-    'CYBER_CONTEXT_LIMIT',
-    'CYBER_PROMPT_TELEMETRY_THRESHOLD',
-    'CYBER_PROMPT_CACHE_RELAX',
-    'CYBER_PROMPT_CACHE_HINT',
-    'CYBER_TOOL_COMPRESS_TRUNCATE',
-    'CYBER_TOOL_MAX_RESULT_CHARS',
-    'CYBER_TOOL_RESULT_ARTIFACT_THRESHOLD',
-    'CYBER_CONVERSATION_WINDOW',
-    'CYBER_CONVERSATION_PRESERVE_FIRST',
-    'CYBER_CONVERSATION_PRESERVE_LAST',
-  ],
-  'ai-agent': ['CONTEXT_DEBUG'],
-}

@@ -7,10 +7,10 @@ import type { Clock } from '../ports/clock.ts'
 import { manualClock } from './session-store/records.ts'
 
 export interface ArtifactStoreSetup {
-  /** Stores made with the same space see the same data, as two processes would; another space starts empty. */
+  /** Stores opened with the same space share their data, like two processes; another space starts empty. */
   readonly space: string
   readonly clock: Clock
-  /** Bytes a tenant may hold, when the case is about that. */
+  /** The most bytes that a tenant may store, in cases about quotas. */
   readonly quotaBytes?: number
 }
 
@@ -56,7 +56,7 @@ async function putMany(store: ArtifactStore, clock: TestClock, count: number): P
   return handles
 }
 
-/** Drivers may answer with a Buffer or a plain array; the bytes are what counts. */
+/** Compares bytes only: a driver may return a Buffer or a plain array. */
 async function assertReads(
   store: ArtifactStore,
   tenant: string,
@@ -82,7 +82,7 @@ function present<T>(value: T | undefined): T {
 const text = (content: string): Uint8Array => new TextEncoder().encode(content)
 const everyByte = (): Uint8Array => Uint8Array.from({ length: 256 }, (_, i) => i)
 
-/** The same for the same length in every run: a failure can be looked at again. */
+/** The same bytes for a length in every run, so that a failure can be reproduced. */
 function randomBytes(length: number): Uint8Array {
   let state = length + 1
   return Uint8Array.from({ length }, () => {
@@ -91,7 +91,7 @@ function randomBytes(length: number): Uint8Array {
   })
 }
 
-/** What goes in comes out: bytes, ranges, descriptions, lists. */
+/** Content is returned as stored: bytes, ranges, descriptions, lists. */
 const contentCases: Record<string, Body> = {
   async 'gives the exact bytes back'(store) {
     for (const bytes of [text('plain\n'), text(''), text('\ud83d\ude00 é\r\n'), everyByte(), randomBytes(300_000)]) {
@@ -201,7 +201,7 @@ const contentCases: Record<string, Body> = {
   },
 }
 
-/** No name and no handle leads to what belongs to another tenant. */
+/** No name and no handle opens another tenant's content. */
 const tenantCases: Record<string, Body> = {
   async 'keeps tenants apart, even when they store the same bytes'(store) {
     const ours = await store.put('a', text('shared'))
@@ -264,7 +264,7 @@ const tenantCases: Record<string, Body> = {
   },
 }
 
-/** What may go, and what must not. */
+/** What is deleted, and what must stay. */
 const retentionCases: Record<string, Body> = {
   async 'prunes nothing by an empty rule or below the clean-up mark'(store, clock) {
     await putMany(store, clock, 149)
@@ -326,7 +326,7 @@ const retentionCases: Record<string, Body> = {
   },
 }
 
-/** Several writers, several openers, and a store that is opened again. */
+/** Several writers, several handles on one store, and a store that is opened again. */
 const sharingCases: Record<string, Body> = {
   async 'takes 20 concurrent writers of the same and of different bytes'(store) {
     const same = randomBytes(50_000)
@@ -360,7 +360,7 @@ const sharingCases: Record<string, Body> = {
   },
 }
 
-/** For stores whose data outlives the object. */
+/** For stores whose data outlives the store object. */
 const durableCases: Record<string, Body> = {
   async 'is the same store when it is opened again'(store, _clock, again) {
     const kept = await store.put('a', text('kept'), { tool: 'bash', session: 's' })
@@ -386,7 +386,7 @@ const durableCases: Record<string, Body> = {
   },
 }
 
-/** How much one tenant may hold. */
+/** The bound on a tenant's bytes. */
 const quotaCases: Record<string, Body> = {
   async 'holds the quota of each tenant'(store) {
     const { handle } = await store.put('a', randomBytes(600))
@@ -411,7 +411,7 @@ const quotaCases: Record<string, Body> = {
 export interface ArtifactStoreSuiteOptions {
   /** The data outlives the store object. @default true */
   readonly durable?: boolean
-  /** The driver takes a quota. @default true */
+  /** The driver supports quotas. @default true */
   readonly quota?: boolean
 }
 

@@ -86,7 +86,7 @@ const leaseCases: StoreCases = {
     await store.releaseLease('T', 'summary', 'p1')
     assert.equal(await store.lease('T', 'summary', 'p2', 1000), true)
   },
-  async 'lets a lease run out, so that a dead holder blocks nobody'(store, clock) {
+  async 'lets a lease run out, so that a holder that died blocks no other'(store, clock) {
     assert.equal(await store.lease('T', 'summary', 'dead', 1000), true)
     clock.advance(999)
     assert.equal(await store.lease('T', 'summary', 'p2', 1000), false)
@@ -117,7 +117,7 @@ const leaseCases: StoreCases = {
     await store.setValue('T', 'of pruned', 'v', false, { session: 'pruned' })
     await store.setValue('T', 'of other', 'v', false, { session: 'other' })
     await store.setValue('U', 'of old', 'v', false, { session: 'old' })
-    await store.setValue('T', 'of nobody', 'v')
+    await store.setValue('T', 'without a session', 'v')
     await store.setValue('T', 'moved', 'v', false, { session: 'old' })
     await store.setValue('T', 'moved', 'w', false, { session: 'other' })
     assert.equal(await store.getValue('T', 'of old'), 'v')
@@ -127,7 +127,7 @@ const leaseCases: StoreCases = {
     await store.remove('T', 'other')
     assert.deepEqual(await store.prune('T', Number.MAX_SAFE_INTEGER), ['pruned'])
     for (const key of ['of pruned', 'of other', 'moved']) assert.equal(await store.getValue('T', key), undefined)
-    assert.equal(await store.getValue('T', 'of nobody'), 'v')
+    assert.equal(await store.getValue('T', 'without a session'), 'v')
     assert.equal(await store.getValue('U', 'of old'), 'v')
   },
 }

@@ -18,7 +18,7 @@ export const parts = (schema: v.GenericSchema): Known => schema as unknown as Kn
 const isOptional = (schema: v.GenericSchema): boolean => schema.type === 'optional'
 
 /** The schema without its `optional`. */
-export function given(schema: v.GenericSchema): v.GenericSchema {
+export function withoutOptional(schema: v.GenericSchema): v.GenericSchema {
   const known = parts(schema)
   return known.type === 'optional' && known.wrapped !== undefined ? known.wrapped : schema
 }
@@ -28,7 +28,7 @@ export function given(schema: v.GenericSchema): v.GenericSchema {
  * must not change with a version. `json` in a schema's metadata is merged in.
  */
 export function jsonSchemaOf(schema: v.GenericSchema): Record<string, unknown> {
-  const inner = given(schema)
+  const inner = withoutOptional(schema)
   const description = v.getDescription(inner)
   const { json } = v.getMetadata(inner) as { json?: object }
   return { ...typed(parts(inner)), ...json, ...(description !== undefined && { description }) }

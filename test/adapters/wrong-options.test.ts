@@ -55,7 +55,7 @@ describe.each(ADAPTERS)('an adapter without types: %s', (_, connect, right, need
   it('says what it needs', () => {
     expect(said(connect, [])).toMatch(/(?:plimsoll|session) of plimsoll\w+\(\) is missing/)
     expect(said(connect, ['local', ...right.slice(1), needed])).toMatch(
-      /must be what (?:createPlimsoll|plimsoll\.session)\(/,
+      /must be the result of (?:createPlimsoll|plimsoll\.session)\(/,
     )
   })
 })

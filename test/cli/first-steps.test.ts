@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { byteCount } from '../../src/cli/option-values.ts'
+import { reading } from '../../src/cli/option-values.ts'
+import { bytes as inBytes } from '../../src/settings/values.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { screenOf } from '../../src/cli/kit/output.ts'
 import { checkConfigText } from '../../src/settings/index.ts'
@@ -86,7 +87,7 @@ it.each([
   ['64MB', 64_000_000],
   ['67108864', 2 ** 26],
 ])('takes %s for bytes, wherever bytes are given', (size, bytes) => {
-  expect(byteCount(size)).toBe(bytes)
+  expect(reading(inBytes())(size)).toBe(bytes)
   expect(checkConfigText(`memoryBytes: ${size}`, 'plimsoll.yaml')).toEqual({
     config: { memoryBytes: bytes },
     problems: [],

@@ -70,7 +70,7 @@ describe('inspect', () => {
     const text = readFileSync(SESSION, 'utf8')
     const { code, out } = await plimsoll(home, ['inspect', file('torn.jsonl', text.slice(0, text.length - 200))])
     expect(code).toBe(0)
-    expect(out).toMatch(/line \d+: The last line breaks off/)
+    expect(out).toMatch(/line \d+: The last line is incomplete/)
   })
 
   it('reads formats that were mixed up in one file as recordings of their own', async () => {
@@ -82,7 +82,7 @@ describe('inspect', () => {
     expect(code).toBe(0)
     const found = JSON.parse(out) as { format: string; problems: { message: string }[] }[]
     expect(found.map(({ format }) => format)).toEqual(['claude-code', 'pi'])
-    expect(found[0]!.problems.some(({ message }) => message.includes('pi records begin here'))).toBe(true)
+    expect(found[0]!.problems.some(({ message }) => message.includes('pi lines begin here'))).toBe(true)
   })
 
   it('says that a file is empty or something else, exits with 1, and still does the others', async () => {
@@ -91,7 +91,7 @@ describe('inspect', () => {
     const { code, out, err } = await plimsoll(home, ['inspect', empty, other, SESSION])
     expect(code).toBe(1)
     expect(err).toContain('empty.jsonl, line 1: The file is empty.')
-    expect(err).toContain('other.jsonl, line 1: No transcript format')
+    expect(err).toContain('other.jsonl, line 1: No known transcript format')
     expect(out).toContain('Where the tokens went')
   })
 

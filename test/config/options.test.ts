@@ -216,7 +216,7 @@ describe('calls that cannot be right', () => {
     [
       'tools of no session',
       () => face().plimsoll.tools('run', 'openai-chat'),
-      /session of tools\(\) must be what plimsoll\.session/,
+      /session of tools\(\) must be the result of plimsoll\.session/,
     ],
     [
       'tools for a window in words',

@@ -6,7 +6,7 @@ import { optionsOf, policyOf, proxyConfig } from '../../src/settings/apply.ts'
 import { checked } from '../../src/settings/check.ts'
 import { fileSchema, GATEWAY, LIBRARY, optionsSchema, SETTINGS } from '../../src/settings/settings.ts'
 import type { Schema } from '../../src/settings/values.ts'
-import { given, parts } from '../../src/util/json-schema.ts'
+import { parts, withoutOptional } from '../../src/util/json-schema.ts'
 
 const OPTIONS = Object.keys({ ...LIBRARY, ...GATEWAY })
 const LIVE = OPTIONS.filter((name) =>
@@ -61,7 +61,7 @@ function groupsIn(
   schema: Schema,
   path: readonly string[] = [],
 ): readonly { path: readonly string[]; keys: readonly string[] }[] {
-  const known = parts(given(schema))
+  const known = parts(withoutOptional(schema))
   if (known.type === 'record') return groupsIn(known.value as Schema, [...path, 'plimsoll'])
   if (known.type === 'union') return known.options.slice(-1).flatMap((one) => groupsIn(one as Schema, path))
   if (known.type !== 'object_with_rest') return []

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { referencePages } from '../../scripts/generate-docs.ts'
 import { FOREIGN_VARIABLES } from '../../scripts/docs/foreign-variables.ts'
-import { PRESET_VARIABLES, SETTINGS, VARIABLES, variablesOf } from '../../src/settings/settings.ts'
+import { SETTINGS } from '../../src/settings/settings.ts'
+import { PRESET_VARIABLES, VARIABLES, variablesOf } from '../../src/settings/variables.ts'
 import { ROOT } from './pages.ts'
 
 const pages = await referencePages()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cacheSizes } from '../../src/compose/cache-sizes.ts'
-import { presentAside } from '../../src/compose/open/present-aside.ts'
+import { presentInThread } from '../../src/compose/open/present-in-thread.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { presentText } from '../../src/engine/tool-results/present.ts'
 import type { PresentOptions } from '../../src/engine/deps.ts'
@@ -26,7 +26,7 @@ const log = (lines: number): string =>
 
 describe('a view of a long output', () => {
   it('is made in another thread and is the same one', async () => {
-    const aside = presentAside(() => {
+    const aside = presentInThread(() => {
       throw new Error('not here')
     })
     const long = log(12_000)
@@ -36,7 +36,7 @@ describe('a view of a long output', () => {
   })
 
   it('is made here where the output is short', async () => {
-    const aside = presentAside(presentText)
+    const aside = presentInThread(presentText)
     expect((await aside.present(log(100), options)).text).toBe(presentText(log(100), options).text)
     await aside.close()
   })

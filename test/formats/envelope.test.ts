@@ -81,11 +81,9 @@ describe.each(WIRES)('%s', (wire) => {
         addInstruction: 'Answer now.',
         addTools: [OURS],
         keepTools: ['bash'],
-        dropPreviousResponseId: true,
       }
       const after = decode(encode(changeEnvelope(edited, changes)).text)
       expect(after.settings.maxOutputTokens).toBe(77)
-      expect(after.settings.previousResponseId).toBeUndefined()
       expect(after.head.map((item) => item.text).join()).toContain('Answer now.')
       expect(after.tools.map((tool) => tool.name)).toContain(OURS.name)
       expect(after.items.map((item) => item.text)).toContain('note')
@@ -223,11 +221,5 @@ describe('where a wire has more than one place', () => {
       input: 'x',
       tools: [{ type: 'function', ...OURS, strict: false }],
     })
-  })
-
-  it('takes the previous response out and leaves the rest as it was', () => {
-    const text = '{"model":"m", "previous_response_id":"resp_1" ,"input":"x"}'
-    expect(changed('openai-responses', text, { dropPreviousResponseId: true })).toBe('{"model":"m" ,"input":"x"}')
-    expect(changed('openai-chat', '{"messages":[]}', { dropPreviousResponseId: true })).toBe('{"messages":[]}')
   })
 })

@@ -1,6 +1,4 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { isPlimsollError } from '../../src/core/errors.ts'
-import { optionalPackage } from '../../src/drivers/sandbox/guarded-worker.ts'
 import { quickjsSandbox } from '../../src/drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../../src/drivers/sandbox/sqljs.ts'
 import { bodyOf, setup } from './setup.ts'
@@ -112,27 +110,5 @@ describe('artifact_run', () => {
         .filter((line) => line.startsWith('{"id"')),
     ).toHaveLength(3)
     expect(text.length).toBeLessThan(2800)
-  })
-})
-
-describe('an optional package that is not installed', () => {
-  it('is a typed error that says how to get it', () => {
-    try {
-      optionalPackage(
-        'quickjs-wasi/quickjs.wasm',
-        'Running code over artifacts',
-        Object.assign(
-          () => {
-            throw new Error('not found')
-          },
-          { paths: () => null },
-        ),
-      )
-      expect.unreachable()
-    } catch (error) {
-      expect(isPlimsollError(error, 'unsupported')).toBe(true)
-      expect(String(error)).toContain('npm install quickjs-wasi')
-    }
-    expect(optionalPackage('sql.js', 'Querying')).toContain('sql.js')
   })
 })

@@ -58,7 +58,7 @@ describe('RecallIndex', () => {
 })
 
 describe('RecallTally', () => {
-  it('gives the mean over calls, the pooled share, and what can be recovered', () => {
+  it('gives the mean over calls, and what can be recovered', () => {
     const index = new RecallIndex(source)
     const tally = new RecallTally()
     tally.add(index, 0, index.view(textsOf(0)))
@@ -67,7 +67,6 @@ describe('RecallTally', () => {
     const recall = tally.total()
     expect(recall).toMatchObject({ quotes: 2, names: 4, quoteRecall: 0.5, recoverableRecall: 1 })
     expect(recall.nameRecall).toBeCloseTo((1 + 0.5 + 1) / 3)
-    expect(recall.pooled.nameRecall).toBeCloseTo(3 / 4)
   })
 
   it('is 1 when nothing was needed', () => {

@@ -27,7 +27,7 @@ describe('damaged files', () => {
   it('reads up to a last line that breaks off', () => {
     const text = fixtureText('pi.jsonl').trim()
     const loaded = loadTranscript(text.slice(0, -40), 'cut')
-    expect(loaded.problems[0]?.message).toMatch(/^The last line breaks off/)
+    expect(loaded.problems[0]?.message).toMatch(/^The last line is incomplete/)
     expect(loaded.problems[0]?.line).toBe(text.split('\n').length)
     expect(onlyRecording(loaded).calls.length).toBeGreaterThan(0)
   })
@@ -36,13 +36,13 @@ describe('damaged files', () => {
     const text = fixtureText('gemini-cli.json')
     const loaded = loadTranscript(text.slice(0, Math.floor(text.length * share)), 'cut')
     expect(onlyRecording(loaded).calls.length).toBeGreaterThan(0)
-    expect(loaded.problems[0]?.message).toContain('breaks off')
+    expect(loaded.problems[0]?.message).toContain('ends or is damaged')
     expect(loaded.problems[0]?.line).toBeGreaterThan(10)
   })
 
   it('reads a document that breaks off 100,000 levels deep', () => {
-    const { records, problems } = readSource(`[1,${'[2,'.repeat(100_000)}`)
-    expect(records.length).toBeLessThanOrEqual(1)
+    const { values, problems } = readSource(`[1,${'[2,'.repeat(100_000)}`)
+    expect(values.length).toBeLessThanOrEqual(1)
     expect(problems.length).toBeGreaterThan(0)
   })
 
@@ -52,13 +52,13 @@ describe('damaged files', () => {
     const line = fixtureText('claude-code.jsonl').trim().split('\n').length + 1
     expect(loaded.problems).toContainEqual({
       line,
-      message: 'codex-rollout records begin here in a claude-code file; read as a recording of their own.',
+      message: 'codex-rollout lines begin here in a claude-code file; read as a separate recording.',
     })
   })
 
   it('says so when nothing is recognised', () => {
     expect(loadTranscript('{"a":1}\n{"b":2}', 'other').problems).toEqual([
-      { line: 1, message: 'No transcript format that Plimsoll knows was recognised here.' },
+      { line: 1, message: 'No known transcript format was recognised here.' },
     ])
   })
 

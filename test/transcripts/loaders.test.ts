@@ -108,7 +108,7 @@ describe('claude-code', () => {
   it('reads two objects on one line and says so', () => {
     const text = fixtureText('claude-code.jsonl').replace('\n', '')
     const loaded = loadTranscript(text, 'glued')
-    expect(loaded.problems[0]).toEqual({ line: 1, message: '2 JSON objects stand on one line; all were read.' })
+    expect(loaded.problems[0]).toEqual({ line: 1, message: '2 JSON objects are on one line; all were read.' })
     expect(onlyRecording(loaded).calls).toHaveLength(onlyRecording(loadFixture('claude-code.jsonl')).calls.length)
   })
 
@@ -273,9 +273,7 @@ describe('call ids that begin anew', () => {
     expect(messages.slice(0, 4)).toEqual(history.slice(0, 4))
     expect(messages[4]?.tool_calls?.[0]?.id).toBe('call_0_2')
     expect(messages[5]?.tool_call_id).toBe('call_0_2')
-    expect(loaded.problems).toEqual([
-      { line: 1, message: 'Call id call_0 was used before; this call got one of its own.' },
-    ])
+    expect(loaded.problems).toEqual([{ line: 1, message: 'Call id call_0 was used before; this call got a new id.' }])
   })
 })
 

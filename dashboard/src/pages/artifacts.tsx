@@ -24,7 +24,7 @@ export function Artifacts({ query }: { query: Readonly<Record<string, string>> }
         </nav>
       )}
       {tenant === undefined ? (
-        <Card title="No artifacts">Nothing has been taken out of any conversation yet.</Card>
+        <Card title="No artifacts">Nothing has been removed from any conversation yet.</Card>
       ) : (
         <List tenant={tenant} session={session} />
       )}

@@ -6,7 +6,7 @@ import { ReportSections } from './report.tsx'
 
 const POLICIES = ['plimsoll', 'autosre', 'cyber-autoagent', 'contextguard', 'adk-code', 'ai-agent']
 
-/** A recorded session under two policies or windows, as `plimsoll replay` reports it. */
+/** Replays a recorded session under two policies or windows, and shows the report of `plimsoll replay`. */
 export function Compare({ info, query }: { info: DashboardInfo; query: Readonly<Record<string, string>> }) {
   const list = useLoad((signal) => get<{ rows: SessionRow[] }>('sessions', {}, signal), [])
   const [report, setReport] = useState<Report>()

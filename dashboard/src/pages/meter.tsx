@@ -5,7 +5,7 @@ import { bytes, clock, tokens } from '../format.ts'
 import { type Subscribe, useChanges } from '../live.ts'
 import { Action, Card, Problem, Table } from '../parts/basics.tsx'
 
-/** All calls are compared, so not with every event. */
+/** Comparing all calls takes time, so it is not done for every event. */
 const EVERY_MS = 2_000
 
 export function Meter({ subscribe }: { subscribe: Subscribe }) {
@@ -21,7 +21,7 @@ export function Meter({ subscribe }: { subscribe: Subscribe }) {
       <Problem of={page} />
       {value !== undefined && (
         <>
-          <Card title="Provider's count against our estimate">
+          <Card title="Provider's count compared with our estimate">
             <p class="dim">
               1.00 means that the estimate is right. The estimate is corrected by what was measured before it decides
               anything.

@@ -4,7 +4,7 @@ import { Card, Figure, Table, Text } from '../parts/basics.tsx'
 import { Chart } from '../parts/chart.tsx'
 import { Composition, loadLines } from './session/load.tsx'
 
-/** What `inspect --html` and `replay --html` found. */
+/** The report of `inspect --html` or `replay --html`. */
 export const ReportSections = ({ of: { sections } }: { of: Report }) => (
   <>
     {sections.map(({ title, about, figures, said, parts }) => (
@@ -79,7 +79,7 @@ function LoadChart({ of: { sent, whole, line, thresholds, marks, label } }: { of
   )
 }
 
-/** The largest on top, each with what it comes to. */
+/** A bar and a figure for each row, the largest first. */
 function Bars({ rows }: { rows: Of<'bars'>['rows'] }) {
   const most = Math.max(1, ...rows.map(({ value }) => value))
   return (

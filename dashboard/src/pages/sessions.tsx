@@ -10,7 +10,7 @@ const keyOf = ({ tenant, session }: { tenant: string; session: string }): string
 
 type Figures = ReadonlyMap<string, RowFigures>
 
-/** Of a store that may have thousands: the newest, and more when they are asked for. */
+/** A store may have thousands of sessions; the newest are shown first, and more on request. */
 const ROWS_SHOWN = 50
 
 const FILTERS = ['all', 'near the limit', 'compacted', 'stopped', 'overflow recovered', 'no usage reported'] as const
@@ -90,7 +90,7 @@ function passes(filter: Filter, figures: RowFigures | undefined): boolean {
 /** The last request got a closing answer, or none. */
 const isStopped = ({ verdict = 'proceed' }: RowFigures): boolean => verdict === 'final' || verdict === 'halt'
 
-/** What should be looked at. */
+/** Notes on a session that the user should look at. */
 function Notes({ of: figures }: { of: RowFigures }) {
   const { agents, recovered = 0, withoutUsage } = figures
   const notes = [
@@ -137,7 +137,7 @@ function Row({ row, figures }: { row: SessionRow; figures: RowFigures | undefine
 
 const ASKED_AT_ONCE = 8
 
-/** Figures of these rows; those of rows that changed are asked for again. */
+/** The figures of these rows; rows that changed are loaded again. */
 function useFigures(
   rows: readonly SessionRow[],
   known: Figures,
@@ -146,7 +146,7 @@ function useFigures(
   useEffect(() => {
     let isCurrent = true
     const missing = rows.filter((row) => (known.get(keyOf(row))?.version ?? -1) < row.version)
-    /** A few at a time, so that the first rows are there while the others are read. */
+    /** A few at a time, so that the first rows appear early. */
     const ask = async (): Promise<void> => {
       for (let from = 0; from < missing.length && isCurrent; from += ASKED_AT_ONCE) {
         const sessions = missing.slice(from, from + ASKED_AT_ONCE).map(({ tenant, session }) => ({ tenant, session }))
@@ -161,7 +161,7 @@ function useFigures(
   }, [rows])
 }
 
-/** The first visit: nothing has come through yet. */
+/** Shown before the first request. */
 function Welcome({ info }: { info: DashboardInfo }) {
   return (
     <Card title="No sessions yet">

@@ -4,7 +4,7 @@ import { dollars, percent, short, tokens } from '../format.ts'
 import { useChanges, type Subscribe } from '../live.ts'
 import { Card, Figure, Problem, Table } from '../parts/basics.tsx'
 
-/** All sessions are added up, so not with every event. */
+/** Adding up all sessions takes time, so it is not done for every event. */
 const EVERY_MS = 2_000
 
 export function Spending({ subscribe }: { subscribe: Subscribe }) {

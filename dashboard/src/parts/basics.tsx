@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Loaded } from '../api.ts'
 import { dollars, percent, short, tokens } from '../format.ts'
 
-/** How full a prompt is against its limit. */
+/** A bar that shows the size of a prompt against its limit. */
 export function LoadBar({ load, limit, window }: { load: number; limit: number; window: number }) {
   const scale = Math.max(window, limit, load, 1)
   const share = limit > 0 ? load / limit : 0
@@ -66,7 +66,7 @@ export function Figure({ name, value, hint }: { name: string; value: ComponentCh
   )
 }
 
-/** Long text, shown as text whatever it holds; its beginning until it is opened. */
+/** Long text, never interpreted as markup; only its beginning is shown until it is opened. */
 export function Text({
   text,
   characters = text.length,
@@ -135,7 +135,7 @@ export function Table<T>({
   )
 }
 
-/** A button that says what became of it. */
+/** A button that shows the outcome of its action. */
 export function Action({
   name,
   run,
@@ -163,10 +163,10 @@ export function Action({
   )
 }
 
-/** Which agent of a session is shown, where it has several. */
+/** A choice of agent, for sessions with several. */
 export function AgentChoice(props: {
   agents: readonly string[]
-  /** Offered as well: what stands for all of them. */
+  /** The label of an additional entry for all agents. */
   all?: string
   value: string
   set: (agent: string) => void

@@ -7,25 +7,25 @@ import { short, tokens } from '../format.ts'
 export interface Line {
   readonly name: string
   readonly values: readonly (number | null)[]
-  /** A custom property of the style sheet, so that both colour schemes have their own. */
+  /** The name of a custom property of the style sheet, which has a value for each colour scheme. */
   readonly colour: string
   readonly isDashed?: boolean
   readonly isDotted?: boolean
   readonly isFilled?: boolean
-  /** One of several that lie on each other: what is drawn later covers what is below it. */
+  /** One of several stacked layers: later layers are drawn over earlier ones. */
   readonly isLayer?: boolean
   readonly isStepped?: boolean
 }
 
 export interface Mark {
-  /** On the x axis. */
+  /** A position on the x axis. */
   readonly at: number
   readonly colour: string
 }
 
 const colourOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-/** Tokens over calls. Drawn on a canvas, which a screen reader cannot read: the label says it in a sentence, and a session has a table of its calls. */
+/** Tokens by call, drawn on a canvas. Screen readers cannot read it, so its label is a sentence, and a session has a table of its calls. */
 export function Chart({
   x,
   lines,
@@ -110,7 +110,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
   ctx.restore()
 }
 
-/** Whether the element has been near the view: a chart takes a megabyte, and a report may have hundreds. */
+/** Whether the element has been near the visible area. A chart takes a megabyte, and a report may have hundreds. */
 function useNear(box: RefObject<HTMLElement | null>): boolean {
   const [isNear, setNear] = useState(false)
   useEffect(() => {

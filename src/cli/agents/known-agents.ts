@@ -3,45 +3,43 @@ import { basename, join } from 'node:path'
 import { parsedJson, recordOf } from '../../core/values.ts'
 import { baseUrlsAt } from '../../formats/endpoints.ts'
 
-/** What an agent is started with. */
 export interface Launch {
   readonly args: readonly string[]
-  /** Variables beside those that every command gets. */
+  /** Variables in addition to those that every command gets. */
   readonly env: Readonly<Record<string, string>>
 }
 
 export interface LaunchRequest {
-  /** Of the proxy. */
   readonly url: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** A folder that is removed when the agent has ended. */
+  /** A temporary folder, removed when the agent has ended. */
   readonly folder: string
 }
 
 /** A coding agent that `plimsoll run` knows how to point at a proxy. */
 export interface KnownAgent {
   readonly name: string
-  /** Its npm packages, for `npx`. */
+  /** The names of its npm packages, to recognise `npx <package>`. */
   readonly packages?: readonly string[]
-  /** What is done, for people. */
+  /** A sentence for the user: how the agent is pointed at the proxy. */
   readonly how: string
   readonly launch: (request: LaunchRequest) => Launch
 }
 
-/** The variables by which agents and SDKs find their provider. Every command gets them. */
+/** The base URL variables of agents and SDKs, pointed at the proxy. Every command gets them. */
 export const baseUrls = (url: string): Record<string, string> => Object.fromEntries(baseUrlsAt(url, true))
 
-const asItIs = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
+const unchanged = ({ args }: LaunchRequest): Launch => ({ args, env: {} })
 
 export const KNOWN_AGENTS: readonly KnownAgent[] = [
-  { name: 'claude', packages: ['@anthropic-ai/claude-code'], how: 'ANTHROPIC_BASE_URL', launch: asItIs },
+  { name: 'claude', packages: ['@anthropic-ai/claude-code'], how: 'ANTHROPIC_BASE_URL', launch: unchanged },
   {
     name: 'codex',
     packages: ['@openai/codex'],
     how: 'the option -c model_provider=plimsoll, with OPENAI_API_KEY or the login of Codex',
     launch: ({ url, args, env }) => {
-      // Somebody who chooses a provider means it.
+      // The user has chosen a provider: do not override it.
       if (args.some((arg) => arg.includes('model_provider'))) return { args, env: {} }
       const key = (env['OPENAI_API_KEY'] ?? '') === '' ? 'requires_openai_auth=true' : 'env_key="OPENAI_API_KEY"'
       const provider = `{name="plimsoll",base_url="${url}/openai/v1",wire_api="responses",${key}}`
@@ -55,7 +53,7 @@ export const KNOWN_AGENTS: readonly KnownAgent[] = [
     name: 'gemini',
     packages: ['@google/gemini-cli'],
     how: 'GOOGLE_GEMINI_BASE_URL; needs GEMINI_API_KEY, since a Google login goes to another API',
-    launch: asItIs,
+    launch: unchanged,
   },
   {
     name: 'opencode',
@@ -86,7 +84,7 @@ export const KNOWN_AGENTS: readonly KnownAgent[] = [
   },
 ]
 
-/** By the provider names that several agents share. SDKs differ in whether the version belongs to the base. */
+/** By the provider names that several agents share. Some SDKs expect the version in the base URL, others add it. */
 const providerUrls = (url: string, anthropicVersion: string): Record<string, string> => ({
   anthropic: `${url}/anthropic${anthropicVersion}`,
   openai: `${url}/openai/v1`,
@@ -94,7 +92,7 @@ const providerUrls = (url: string, anthropicVersion: string): Record<string, str
 })
 
 function opencodeConfig(url: string, given: string | undefined): object {
-  // What is no JSON is not ours to repair: opencode would have complained about it as well.
+  // Invalid JSON is passed on as it is, so that opencode reports it.
   const config = recordOf(parsedJson(given ?? '')) ?? {}
   const provider = { ...recordOf(config['provider']) }
   for (const [name, baseURL] of Object.entries(providerUrls(url, '/v1'))) {
@@ -104,7 +102,7 @@ function opencodeConfig(url: string, given: string | undefined): object {
   return { ...config, provider }
 }
 
-/** A command as it is started, its agent found by name, path or package. */
+/** A command and its arguments, and the name by which its agent is recognised. */
 export interface Command {
   readonly file: string
   readonly args: readonly string[]
@@ -112,7 +110,7 @@ export interface Command {
 
 const RUNNERS = new Set(['npx', 'bunx', 'pnpx'])
 
-/** The command with what its agent needs; the same command when nobody knows it. */
+/** The command with the arguments and variables that its agent needs; an unknown command is returned unchanged. */
 export function launchOf(
   { file, args }: Command,
   request: Omit<LaunchRequest, 'args'>,

@@ -1,6 +1,4 @@
-/*
- * `createChat` is long: what it returns works on one provider, policy and journal, which `change` replaces.
- */
+/* `createChat` is long because all functions that it returns share one provider, policy and journal, which `change` replaces. */
 
 import { isRecord, type Fields } from '../../core/values.ts'
 import type { ItemSeen } from '../../core/records.ts'
@@ -26,7 +24,7 @@ import { type Screen, wrapped } from '../kit/output.ts'
 export const TENANT = 'local'
 export const SESSION_BUDGET = 'session'
 
-/** What a chat tells while it works. */
+/** What a chat shows while it works. */
 export interface ChatView {
   onWait(label: string): void
   onText(text: string): void
@@ -36,7 +34,7 @@ export interface ChatView {
   onEvent(event: PlimsollEvent): void
 }
 
-/** Runs one call of the model's and says what goes into the conversation. Never throws. */
+/** Runs one tool call of the model and returns the result for the conversation. Never throws. */
 export type RunTool = (
   call: ToolCall,
   signal: AbortSignal,
@@ -51,7 +49,7 @@ interface ChatSetup {
   readonly runTool: RunTool
   readonly view: ChatView
   readonly provider: Provider
-  /** By its name; `settings` knows what it means. */
+  /** The policy's name, as `settings` knows it. */
   readonly policy: string
   readonly settings: ChatSettings
   readonly window?: number
@@ -59,9 +57,8 @@ interface ChatSetup {
   readonly sessionId?: string
 }
 
-/** What a settings file says, as far as a chat has a use for it. */
 export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets' | 'redact'> {
-  /** @throws PlimsollError for a name that nobody knows. */
+  /** @throws PlimsollError for an unknown name. */
   policyOf(name: string): Policy
   readonly policyNames: readonly string[]
 }
@@ -74,18 +71,18 @@ export interface ChatState {
   readonly session: Session
 }
 
-/** An agent whose requests go through `plimsoll.fetch`: what it sends is its whole history, and what it gets is an answer. */
+/** An agent that sends its whole history through `plimsoll.fetch` and reads the answer. */
 export interface Chat {
   readonly setup: ChatSetup
   state(): ChatState
-  /** One turn: the model answers, its tools run, until it has nothing more to call. */
+  /** One turn: the model answers and its tools run, until it makes no more calls. */
   send(text: string, signal: AbortSignal): Promise<void>
-  /** Reduces now, and says from where to where, or why not. */
+  /** Compacts now. Returns the load before and after, or the reason why nothing was compacted. */
   compact(instructions: string): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
-  /** Items of the session's log, as they were said last. */
+  /** Items of the session's log, each in its newest form. */
   items(): Promise<readonly ItemSeen[]>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
-  /** Writes what is still to be written. */
+  /** Writes the outbox and closes the stores. */
   close(): Promise<void>
 }
 
@@ -110,7 +107,7 @@ export function createChat(setup: ChatSetup): Chat {
     onEvent: view.onEvent,
     ...liveOptions(),
   })
-  /** What this conversation put away, and nothing of the others in the store. */
+  /** Readers that open only what was removed from this conversation, not from others in the store. */
   const readers = () => plimsoll.archive.readers({ tenant: TENANT, session: journal.id })
   const readerTools = readers().tools.map(({ name, description, inputSchema }) => ({
     name,
@@ -119,7 +116,7 @@ export function createChat(setup: ChatSetup): Chat {
   }))
   const session = (): Session => plimsoll.session({ id: journal.id, tenant: TENANT })
 
-  /** A session's own; one that nobody gave any has what the flag says. */
+  /** The session's own budget, else the one that the flag sets. */
   function budgetOf(): number | undefined {
     return journal.budgetUsd ?? setup.budgetUsd
   }
@@ -144,7 +141,7 @@ export function createChat(setup: ChatSetup): Chat {
     return writeChat(provider.wire, { model: provider.model, system, tools, entries, maxOutputTokens })
   }
 
-  /** A request that the provider finds too large is reduced and sent again behind `fetch`. */
+  /** If the provider refuses a request as too large, `plimsoll.fetch` reduces it and sends it again. */
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
     view.onWait('waiting for the model')
     try {
@@ -166,7 +163,7 @@ export function createChat(setup: ChatSetup): Chat {
 
   async function answerTo(call: ToolCall, signal: AbortSignal): ReturnType<RunTool> {
     const read = await readers().call({ name: call.name, input: call.input }, { signal })
-    // What a reader gives back was taken out once and must not be taken out again.
+    // The text was stored before, so it is not shortened and stored again.
     if (read !== undefined) return { text: read.text, isError: !read.ok }
     const { text, isError } = await setup.runTool(call, signal)
     const result = { tool: call.name, callId: call.id, output: text, model: provider.model }
@@ -234,7 +231,7 @@ export function createChat(setup: ChatSetup): Chat {
   }
 }
 
-/** Calls of an answer that was stopped may be half an argument; they are left out. */
+/** The calls of an answer that the user stopped may be incomplete, so they are left out. */
 function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<Entry, { type: 'assistant' }> {
   const text = response.items
     .filter(({ kind }) => kind === 'assistant')
@@ -263,7 +260,7 @@ function inputOf(text: string): Fields {
 
 const HARD_SPACE = '\u00A0'
 
-/** Used / limit, percent, latest turn, average, compaction threshold, turns left, cost: after each turn. Breaks between figures. */
+/** The line after each turn: load and limit, percent, this turn, average, threshold, turns left, cost. Breaks between figures. */
 export async function metricsLine(chat: Chat, screen: Pick<Screen, 'isTerminal' | 'width'>): Promise<string> {
   const { session, budgetUsd } = chat.state()
   const { used, limit, percent, threshold, turnsRemaining, lastTurn, spent } = await session.status()

@@ -10,15 +10,14 @@ interface SlashContext {
   readonly chat: Chat
   readonly console: Console
   readonly spinner: Spinner
-  /** A provider for a model by its name, from the environment. */
+  /** Opens a provider for a model name, with keys from the environment. */
   providerFor(model: string): Provider
   leave(): void
 }
 
-/** Something that a person types after a slash. */
 interface Slash {
   readonly name: string
-  /** What may follow it. */
+  /** Its argument, as the help shows it. */
   readonly takes?: string
   readonly about: string
   run(rest: string, context: SlashContext): Promise<void> | void
@@ -112,7 +111,7 @@ const compaction: Slash = {
         ? `${entry.id}  ${grouped(entry.before)} → ${grouped(entry.after)} tokens, ${plural(entry.count, 'item')} covered: ${entry.reason}`
         : `${entry.handle ?? ''}  ${short(entry.originalBytes)}B → ${short(entry.shownBytes)}B: ${entry.reason}`,
     )
-    if (done.length === 0) done.push('Nothing was taken out yet.')
+    if (done.length === 0) done.push('Nothing was removed yet.')
     const about = `policy ${name}: from ${percent(water.high, 1)} of the limit down to ${percent(water.low, 1)}${at}`
     say(slash, [about, ...done].join('\n'))
   },
@@ -187,11 +186,11 @@ const budget: Slash = {
     const { spent, budgets } = await slash.chat.state().session.status()
     const own = budgets.find(({ budget: name }) => name === SESSION_BUDGET)
     if (own === undefined) return say(slash, `No budget; ${dollars(spent.costUsd)} spent.`)
-    // An account begins with the first call that it weighs; what the session cost before is in the ledger.
+    // A budget's account only counts calls made under that budget; the ledger also has the earlier cost of the session.
     const spentUsd = Math.max(own.spent, spent.costUsd)
     const left = Math.max(0, own.hard - spentUsd - own.held)
-    const held = own.held > 0 ? `, ${dollars(own.held)} held for a call that was never settled` : ''
-    say(slash, `${dollars(spentUsd)} of ${dollars(own.hard)} spent${held}, ${dollars(left)} left.`)
+    const reserved = own.held > 0 ? `, ${dollars(own.held)} reserved for a call that was never settled` : ''
+    say(slash, `${dollars(spentUsd)} of ${dollars(own.hard)} spent${reserved}, ${dollars(left)} left.`)
   },
 }
 
@@ -269,7 +268,7 @@ const sessions: Slash = {
     say(
       slash,
       renderTable(
-        [{ head: 'session' }, { head: 'last change', optional: true }, { head: 'began with', gives: 'start' }],
+        [{ head: 'session' }, { head: 'last change', optional: true }, { head: 'began with', keeps: 'start' }],
         chats.map(({ id, changedAt, title }) => [id, when(changedAt), title]),
         slash.console.screen,
       ),

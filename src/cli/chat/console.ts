@@ -1,6 +1,4 @@
-/*
- * `openConsole` is long: one reader of lines serves prompts, questions, pastes and Ctrl-C, and each has to know of the others.
- */
+/* `openConsole` is long because one line reader serves prompts, questions, pastes and Ctrl-C, which depend on each other's state. */
 
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -19,14 +17,14 @@ interface ConsoleOptions {
 export interface Console {
   readonly screen: Screen
   readonly paint: Painter
-  /** A person is there to be asked. */
+  /** Standard input is a terminal, so questions can be asked. */
   readonly canAsk: boolean
   write(text: string): void
-  /** The next thing to do; undefined when there is no more. */
+  /** The next message or command; undefined at the end of the input. */
   line(prompt: string): Promise<string | undefined>
-  /** An answer to a question in the middle of the work; lines that were typed ahead do not answer it. */
+  /** Asks a question during the work. Lines that were typed before the question do not answer it. */
   answer(question: string): Promise<string>
-  /** Called on Ctrl-C while work is under way. */
+  /** Runs work that Ctrl-C cancels through the signal. */
   whileWorking<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
   close(): void
 }
@@ -69,7 +67,7 @@ export function openConsole({ historyFile, complete }: ConsoleOptions): Console 
       return
     }
     if (!terminal) return deliver(line)
-    // Lines of one paste arrive in one go, and are one message.
+    // The lines of one paste arrive together and form one message.
     burst.push(line)
     if (burst.length > 1) return
     setImmediate(() => {
@@ -88,7 +86,7 @@ export function openConsole({ historyFile, complete }: ConsoleOptions): Console 
     else if (!terminal || leaving) reader.close()
     else {
       leaving = true
-      // Ctrl-E, Ctrl-U: what was typed goes.
+      // Ctrl-E, Ctrl-U: delete the line typed so far.
       reader.write(null, { ctrl: true, name: 'e' })
       reader.write(null, { ctrl: true, name: 'u' })
       process.stdout.write('\n(Ctrl-C again or /exit leaves)\n')
@@ -96,16 +94,16 @@ export function openConsole({ historyFile, complete }: ConsoleOptions): Console 
     }
   }
   reader.on('SIGINT', interrupt)
-  // A signal from outside, or Ctrl-C when standard input is no terminal.
+  // A signal from another process, or Ctrl-C when standard input is not a terminal.
   process.on('SIGINT', interrupt)
   reader.on('close', () => {
-    // Work under way is finished: the end of a piped input is no wish to stop.
+    // At the end of a piped input, the running work is still finished.
     closed = true
     answering?.('n')
     setImmediate(() => waiting.splice(0).forEach((next) => next(typed.shift())))
   })
   return {
-    // Terminals change their size.
+    // Read again each time, because the terminal can be resized.
     get screen() {
       return screenOf(process.stdout)
     },
@@ -158,7 +156,7 @@ export function openConsole({ historyFile, complete }: ConsoleOptions): Console 
   }
 }
 
-/** Standard output for readline, silent while the model speaks: typed letters must not mix with its text. */
+/** Standard output for readline, muted while an answer is printed, so that typed letters do not mix with it. */
 function mutable(isOn: () => boolean): Writable {
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -172,7 +170,7 @@ function mutable(isOn: () => boolean): Writable {
   return stream
 }
 
-/** Newest first, as readline wants it. */
+/** Newest first, because readline expects that. */
 function readHistory(file: string): string[] {
   if (!existsSync(file)) return []
   const lines = readFileSync(file, 'utf8').split('\n')
@@ -187,13 +185,12 @@ function keepHistory(file: string, line: string): void {
   appendFileSync(file, `${line.replaceAll('\n', ' ')}\n`, { mode: 0o600 })
 }
 
-// Control characters but line ends and tabs, and marks that turn the direction of what follows.
+// Control characters except line breaks and tabs, and marks that change the text direction.
 const UNSAFE = /[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-/** What a model or a tool says may be shown, but must not move the cursor or rename the window. */
+/** Text of a model or tool must not move the cursor or change the window title. */
 const safeText = (text: string): string => text.replace(UNSAFE, '')
 
-/** Draws a chat as it happens. */
 export function screenView(console: Console, spinner: Spinner): ChatView & { endText(): void } {
   const { paint, write } = console
   let inText = false
@@ -253,7 +250,7 @@ export interface Spinner {
 
 const ERASE_LINE = '\r\u001B[2K'
 
-/** Says on a terminal what is under way, on a line that goes again. */
+/** Shows on a terminal what is being done, on a line that is erased afterwards. */
 export function createSpinner({ screen, paint, write }: Pick<Console, 'screen' | 'paint' | 'write'>): Spinner {
   let isShown = false
   return {

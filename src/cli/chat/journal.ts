@@ -26,27 +26,27 @@ interface ChatInfo {
   readonly id: string
   readonly cwd: string
   readonly changedAt: number
-  /** The first thing that was asked. */
+  /** The beginning of the first message. */
   readonly title: string
 }
 
-/** The transcript of a chat on disk, one line per entry. An entry is durable before the chat goes on. */
+/** The transcript of a chat on disk, one line per entry. An entry is written to disk before the chat continues. */
 export interface Journal {
   readonly id: string
   readonly entries: readonly Entry[]
-  /** What the session may cost, as it was said last. */
+  /** The last budget that was set for the session. */
   readonly budgetUsd: number | undefined
   add(entry: Entry): void
   setBudget(usd: number): void
 }
 
-/** What is said about the session and is no part of the conversation. */
+/** A fact about the session that is not part of the conversation. */
 interface Setting {
   readonly type: 'setting'
   readonly budgetUsd: number
 }
 
-/** An id may be any text; its hash is the name of the file. */
+/** The file name is a hash of the id, because an id may contain any characters. */
 const fileOf = (folder: string, id: string): string =>
   join(folder, `${createHash('sha256').update(id).digest('hex').slice(0, 32)}.jsonl`)
 
@@ -54,8 +54,8 @@ export const newChatId = (now = new Date()): string =>
   `chat-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`
 
 /**
- * Opens or begins a journal. A line that a killed process left half-written is taken off. What is written goes through `redact`; a chat
- * that is gone on with later has it as it was written.
+ * Opens or creates a journal. Removes a last line that a killed process did not finish. Entries pass through `redact` before they are written, so a
+ * continued chat contains the redacted text.
  */
 export function openJournal(
   folder: string,

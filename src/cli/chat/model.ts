@@ -25,15 +25,15 @@ interface Ask {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly onText: (text: string) => void
-  /** Told before it waits to try again, and what became of a request that was too large. */
+  /** Called before a retry, and with the outcome when a request was too large. */
   readonly onNotice: (text: string) => void
 }
 
 export interface Answered {
   readonly response: ModelResponse
-  /** What the wire wants back exactly. */
+  /** The parts of the answer that the wire requires back unchanged. */
   readonly raw?: unknown
-  /** The user stopped it; the response is what had arrived. */
+  /** The user stopped the answer; the response is what had arrived until then. */
   readonly stopped: boolean
 }
 
@@ -41,7 +41,7 @@ const ATTEMPTS = 4
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
 
-/** Sends one request and reads its stream. Throttling and passing faults are tried again, a few times. */
+/** Sends one request and reads its stream. Throttling and temporary errors are retried a few times. */
 export async function askModel(ask: Ask): Promise<Answered> {
   for (let attempt = 1; ; attempt++) {
     const response = await send(ask)
@@ -59,7 +59,7 @@ export async function askModel(ask: Ask): Promise<Answered> {
   }
 }
 
-/** A session that has used up its budget is answered without the model. */
+/** The error of a request that the gateway answered itself because the session's budget is used up. */
 async function halted(ask: Ask, response: Response): Promise<PlimsollError> {
   const { response: said } = await readStream({ ...ask, onText() {} }, response)
   const text = said.items.map((item) => item.text).join('')
@@ -68,7 +68,7 @@ async function halted(ask: Ask, response: Response): Promise<PlimsollError> {
   })
 }
 
-/** One more request to the same model, which nobody watches and nobody repeats. */
+/** One additional request to the same model, not shown to the user and not retried. */
 export async function askOnce(provider: Provider, codec: Codec, call: ModelCall): Promise<ModelResponse> {
   const response = await send({ fetch: globalThis.fetch, provider, ...call })
   if (!response.ok) throw refused(response.status, await response.text(), provider)
@@ -97,7 +97,7 @@ async function send(ask: Pick<Ask, 'fetch' | 'provider' | 'body' | 'headers' | '
   }
 }
 
-/** What had arrived when the user stopped it is kept. */
+/** When the user stops the answer, what has arrived is kept. */
 async function readStream(
   { provider, codec, signal, onText }: Pick<Ask, 'provider' | 'codec' | 'signal' | 'onText'>,
   response: Response,
@@ -162,11 +162,11 @@ export interface Provider {
   readonly name: string
   readonly wire: Wire
   readonly endpoint: Endpoint
-  /** What the wire's own paths follow on. */
+  /** The paths of the wire are appended to it. */
   readonly baseUrl: string
   readonly headers: Readonly<Record<string, string>>
   readonly model: string
-  /** Where the server's window is known better than by the model's name. */
+  /** The server's window, if it is known from elsewhere than the model's name. */
   readonly window?: number
 }
 
@@ -175,7 +175,7 @@ const COMPATIBLE = 'compatible'
 
 export const PROVIDERS: readonly string[] = [...speakers.map(({ endpoint }) => endpoint.name), DEMO]
 
-interface ProviderWish {
+interface ProviderChoice {
   readonly provider?: string
   readonly model?: string
   readonly baseUrl?: string
@@ -186,8 +186,8 @@ const set = (env: Environment, names: readonly string[]): string | undefined =>
 
 const hasKey = ({ keys }: Endpoint, env: Environment): boolean => set(env, keys) !== undefined
 
-/** Without a wish: the vendor of the model, else the first one that has a key, else a server of one's own, else the demo model. */
-export function chooseProvider(wish: ProviderWish, env: Environment): string {
+/** Without a given provider: the vendor of the model, else the first vendor with a key, else a local server, else the demo model. */
+export function chooseProvider(wish: ProviderChoice, env: Environment): string {
   if (wish.provider !== undefined) return wish.provider
   if (wish.baseUrl !== undefined) return COMPATIBLE
   const { model } = wish
@@ -200,8 +200,8 @@ export function chooseProvider(wish: ProviderWish, env: Environment): string {
   return (owner ?? vendors[0] ?? local?.endpoint)?.name ?? DEMO
 }
 
-/** A provider of the environment. The demo is started elsewhere; its address comes in as `baseUrl`. */
-export function openProvider(wish: ProviderWish & { readonly provider: string }, env: Environment): Provider {
+/** Opens a provider from the environment. The demo server is started by the caller, who passes its address as `baseUrl`. */
+export function openProvider(wish: ProviderChoice & { readonly provider: string }, env: Environment): Provider {
   const { provider, baseUrl } = wish
   if (provider === DEMO) {
     const { endpoint } = DEMO_WIRE
@@ -235,10 +235,10 @@ const noKey = ({ name, keys }: Endpoint): PlimsollError =>
     advice: `Set ${keys.join(' or ')}, or try plimsoll chat --provider demo, which needs none.`,
   })
 
-/** A terminal shows a stream as a stream; a pipe does not wait. */
+/** Slows the demo's stream down on a terminal, so that it looks like one; output to a pipe is not delayed. */
 const PACE_MS = 20
 
-/** A scripted model behind the real wire: it refuses what the vendor refuses, and needs no key. */
+/** A scripted model behind a referee: it speaks the real wire, refuses what the vendor refuses, and needs no key. */
 export function startDemoModel(window: number, watched: boolean): Promise<RunningReferee> {
   return startReferee({
     wire: DEMO_FORMAT,
@@ -249,21 +249,21 @@ export function startDemoModel(window: number, watched: boolean): Promise<Runnin
   })
 }
 
-/** What makes a real model answer. */
+/** The variables that enable a real model. */
 const WANTED = endpoints.map(({ keys, modelVariable }) => keys[0] ?? modelVariable)
 
 const HELP = `This is the demo model: it needs no key and understands a few words. Try "read package.json", "list", "search TODO", "run git status", "write notes.txt", "count", "recall timeout", or /help. Set one of ${WANTED.join(', ')} to talk to a real one.`
 
-/** Answers the newest message: words become tool calls, results become a sentence. */
+/** Answers the newest message: some words lead to tool calls, tool results to a sentence. */
 function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer {
   const newest = listOf(recordOf(listOf(body['messages']).at(-1))?.['content']).flatMap((block) => {
     const fields = recordOf(block)
     return fields === undefined ? [] : [fields]
   })
   const results = newest.filter((block) => block['type'] === 'tool_result')
-  if (results.length > 0) return say(results.map(({ content }) => sentenceAbout(textOf(content))).join(' '))
+  if (results.length > 0) return say(results.map(({ content }) => describeResult(textOf(content))).join(' '))
   const asked = textOf(newest.at(-1)?.['text']).trim()
-  if (asked.startsWith(SUMMARY_ASKED)) return say(accountOf(body))
+  if (asked.startsWith(SUMMARY_ASKED)) return say(demoSummary(body))
   const [word = '', ...rest] = asked.split(/\s+/)
   const about = rest.join(' ')
   const found = COMMANDS[word.toLowerCase()]?.(about)
@@ -271,11 +271,11 @@ function demoAnswer({ body, tools }: Pick<BrainTurn, 'body' | 'tools'>): Answer 
   return found.parts.every((part) => part.type !== 'call' || tools.includes(part.name)) ? found : say(HELP)
 }
 
-/** How a summary in band is asked for. */
+/** The phrase by which an in-band request for a summary is recognised. */
 const SUMMARY_ASKED = 'Stop working for one answer'
 
-/** What the user asked for so far, the newest few. */
-function accountOf(body: BrainTurn['body']): string {
+/** A summary for the demo: the newest user messages. */
+function demoSummary(body: BrainTurn['body']): string {
   const asked = listOf(body['messages']).flatMap((message) => {
     const { role, content } = recordOf(message) ?? {}
     const blocks = listOf(content).map((block) => textOf(recordOf(block)?.['text']))
@@ -295,12 +295,12 @@ const COMMANDS: Readonly<Record<string, (about: string) => Answer>> = {
   echo: (text) => say(text),
 }
 
-function sentenceAbout(result: string): string {
+function describeResult(result: string): string {
   const lines = result.split('\n')
   return `The result has ${lines.length} line${lines.length === 1 ? '' : 's'} and begins with: ${lines[0]!.slice(0, 100)}`
 }
 
-/** Fixed for a session: a prompt that changed would throw the provider's cache away. */
+/** Does not change during a session: a changed prompt would lose the provider's cache. */
 export function systemPrompt(cwd: string, { merged, sources }: Pick<Instructions, 'merged' | 'sources'>): string {
   return [
     `You are a coding agent in a terminal. The working folder is ${cwd}.`,

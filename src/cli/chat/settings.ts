@@ -2,7 +2,7 @@ import { loadConfig, optionsOf, policyOf, type Config } from '../../settings/ind
 import { policies } from '../../engine/presets/index.ts'
 import type { ChatSettings } from './chat.ts'
 
-/** Settings of a chat: flags over the file over the defaults. */
+/** The settings of a chat. Flags override the file, the file overrides the defaults. */
 export interface FileSettings extends ChatSettings {
   readonly policy: string
   readonly window?: number
@@ -11,7 +11,7 @@ export interface FileSettings extends ChatSettings {
   readonly instructions: NonNullable<Config['instructions']>
 }
 
-/** The chat is the agent `main` of the file. */
+/** A chat uses the file's settings for the agent `main`. */
 export async function readSettings(flags: Partial<FileSettings> & { readonly config?: string }): Promise<FileSettings> {
   const file: Config = flags.config === undefined ? {} : await loadConfig(flags.config)
   const { agents, ...shared } = file

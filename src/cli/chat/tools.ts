@@ -6,7 +6,7 @@ import { flagField, numberField, optional, textField, toolInput, type ToolInput 
 import { lineMatcher } from '../../engine/readers/line-matcher.ts'
 import type { RunTool } from './chat.ts'
 
-/** What a tool may do without being asked about. */
+/** What a tool call may change. `edit` and `shell` need the user's permission. */
 type Risk = 'none' | 'edit' | 'shell'
 
 interface ToolContext {
@@ -15,15 +15,15 @@ interface ToolContext {
 }
 
 interface Tool extends ToolDeclared, ToolInput {
-  /** Risk of this very call: a read outside the working folder is more than a read. */
+  /** The risk of this call: reading outside the working folder is riskier than reading inside it. */
   risk(input: Fields, context: ToolContext): Promise<Risk>
-  /** One line for the person who is asked or who watches. */
+  /** One line that describes the call to the user. */
   describe(input: Fields): string
-  /** @throws with a sentence that the model can act on. */
+  /** @throws with a message that the model can act on. */
   run(input: Fields, context: ToolContext): Promise<string>
 }
 
-/** What calls of the tools bring; `check` has seen to it that each field that a tool needs is there, and of its type. */
+/** Arguments of the tools. `check` has verified that required fields exist and have the right type. */
 interface Fields {
   readonly path?: string
   readonly start?: number
@@ -42,7 +42,7 @@ function declared(name: string, description: string, fields: Parameters<typeof t
   return { name, description, parameters: input.inputSchema, ...input }
 }
 
-/** The path as the file system sees it, symbolic links followed; what is not there yet is resolved from its nearest folder. */
+/** The path with symbolic links resolved; for a path that does not exist yet, those of its nearest existing folder. */
 async function realPath(cwd: string, path: string): Promise<string> {
   const wanted = resolve(cwd, path)
   try {
@@ -53,7 +53,7 @@ async function realPath(cwd: string, path: string): Promise<string> {
   }
 }
 
-/** Whether a path stays inside the working folder, links included. */
+/** Whether a path is inside the working folder, after symbolic links are resolved. */
 async function isInside(cwd: string, path: string): Promise<boolean> {
   const way = relative(await realpath(cwd), await realPath(cwd, path))
   return way === '' || (!way.startsWith('..') && !isAbsolute(way))
@@ -63,7 +63,7 @@ const MAX_FILE_BYTES = 20 * 2 ** 20
 const MAX_LISTED = 2_000
 const MAX_MATCHES = 500
 const MAX_SEARCHED_BYTES = 2 * 2 ** 20
-const NOT_OURS = new Set(['.git', 'node_modules', 'dist', '.venv', '__pycache__'])
+const SKIPPED_FOLDERS = new Set(['.git', 'node_modules', 'dist', '.venv', '__pycache__'])
 
 const pathOf = ({ path = '.' }: Fields): string => path
 const riskOfReading = async (input: Fields, { cwd }: ToolContext): Promise<'none' | 'shell'> =>
@@ -152,7 +152,7 @@ const editFileTool: Tool = {
     const path = resolve(cwd, given ?? '')
     if (before === '') {
       await mkdir(dirname(path), { recursive: true })
-      // `wx`: an existing file is never written over by a wish to create one.
+      // `wx`: creating a file never overwrites an existing one.
       await writeFile(path, after, { flag: 'wx' })
       return `Created ${relative(cwd, path)} with ${after.split('\n').length} lines.`
     }
@@ -171,11 +171,11 @@ async function* filesBelow(folder: string, depth: number): AsyncGenerator<string
   for (const entry of entries.toSorted((a, b) => a.name.localeCompare(b.name))) {
     const path = join(folder, entry.name)
     if (entry.isFile()) yield path
-    else if (entry.isDirectory() && depth > 1 && !NOT_OURS.has(entry.name)) yield* filesBelow(path, depth - 1)
+    else if (entry.isDirectory() && depth > 1 && !SKIPPED_FOLDERS.has(entry.name)) yield* filesBelow(path, depth - 1)
   }
 }
 
-/** Undefined for what is too large or not text. */
+/** Undefined for files that are too large or not text. */
 async function textOf(path: string): Promise<string | undefined> {
   const file = await open(path).catch(() => undefined)
   if (file === undefined) return undefined
@@ -195,7 +195,7 @@ interface ProcessOptions extends ToolContext {
 
 const MAX_OUTPUT_BYTES = 16 * 2 ** 20
 
-/** Runs a program and gives back what it said and how it ended. Stopping takes its children along. */
+/** Runs a program and returns its output and exit status. Cancelling also kills its child processes. */
 function runProcess(file: string, args: readonly string[], options: ProcessOptions): Promise<string> {
   const { cwd, signal, timeoutMs } = options
   return new Promise((resolve, reject) => {
@@ -212,7 +212,7 @@ function runProcess(file: string, args: readonly string[], options: ProcessOptio
     const stop = (why: string): void => {
       ended = why
       try {
-        // The group: a shell's children would go on without it.
+        // Kills the process group, because a shell's children would keep running.
         if (child.pid !== undefined) process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL')
       } catch {
         child.kill('SIGKILL')
@@ -257,7 +257,7 @@ const runShellTool: Tool = {
 
 export const TOOLS: readonly Tool[] = [readFileTool, listFilesTool, searchFilesTool, editFileTool, runShellTool]
 
-/** Finds the tool, asks when it must, runs it. Whatever goes wrong becomes a sentence for the model. */
+/** Finds the tool, asks for permission if needed, and runs it. Errors are returned as text for the model. */
 export function toolRunner(cwd: string, permissions: Permissions): RunTool {
   const failed = (text: string) => ({ text, isError: true })
   return async ({ name, input: given }, signal) => {
@@ -279,18 +279,18 @@ export function toolRunner(cwd: string, permissions: Permissions): RunTool {
 }
 
 interface Permissions {
-  /** Asks the person when it must. */
+  /** Asks the user if needed. */
   allows(tool: string, risk: Risk, what: string): Promise<boolean>
 }
 
 interface PermissionOptions {
-  /** Tools that were allowed on the command line; `all` allows everything. */
+  /** Tools that were allowed on the command line; `all` allows every tool. */
   readonly allowed: readonly string[]
-  /** Undefined when nobody can be asked: then the answer is no. */
+  /** Undefined when questions cannot be asked: then permission is denied. */
   readonly ask: ((question: string) => Promise<string>) | undefined
 }
 
-/** Nothing that changes files or runs programs happens without a yes. */
+/** No file is changed and no program is run without permission. */
 export function createPermissions({ allowed, ask }: PermissionOptions): Permissions {
   const always = new Set(allowed)
   return {

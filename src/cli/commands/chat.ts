@@ -58,9 +58,9 @@ export function chatCommand(): Command {
         'tools that may run without asking, separated by commas; "all" for every tool',
         nameList,
       )
-      .option('--store <url>', 'where to record (default: the store in the home directory)')
+      .option('--store <url>', 'where to store the chat (default: the store in the home directory)')
       .option('--artifacts <url>', 'where large outputs go (default: beside the store)')
-      .addOption(new Option('--redact', 'take secrets out of what is recorded').env('PLIMSOLL_REDACT'))
+      .addOption(new Option('--redact', 'remove secrets from what is stored').env('PLIMSOLL_REDACT'))
       .option('--json', 'with --prompt: print one object at the end'),
     'plimsoll chat --provider demo --prompt "list"',
     'plimsoll chat --provider demo --continue --prompt "echo hello" --json',
@@ -115,7 +115,7 @@ async function converse(
         ? (question) => (view.endText(), console.answer(console.paint('yellow', question)))
         : undefined,
   })
-  // Who starts an agent in a folder means the files that lie there, unless the settings say otherwise.
+  // Instruction files in the folder are loaded unless the settings say otherwise.
   const instructions = await loadInstructions({
     workDir: cwd,
     globalDir: settings.policy === 'adk-code' ? globalDirOf(settings.policy) : home,
@@ -171,7 +171,7 @@ function newestChat(folder: string, cwd: string): string {
   })
 }
 
-/** The same provider for its own models; another one when the name says so and its key is there. */
+/** The same provider for its own models; another one if the model's name belongs to it and its key is set. */
 function providerFor(model: string, wish: { provider: string; baseUrl?: string }): Provider {
   if (wish.provider === 'demo' || wish.baseUrl !== undefined) return openProvider({ ...wish, model }, process.env)
   return openProvider({ provider: chooseProvider({ model }, process.env), model }, process.env)
@@ -241,7 +241,7 @@ async function loop(
     } catch (error) {
       endText()
       console.write(`${console.paint('red', wrapped(sentenceOf(error), console.screen))}\n`)
-      // A person reads the sentence; a script needs a code.
+      // A script needs an exit code in addition to the message.
       if (!console.canAsk) process.exitCode = EXIT.failure
       continue
     } finally {
@@ -253,7 +253,7 @@ async function loop(
   if (journal.entries.length > 0) console.write(`Session ${journal.id}; plimsoll chat --continue continues it.\n`)
 }
 
-/** A line that ends in a backslash goes on. */
+/** Reads lines until one does not end in a backslash. */
 async function wholeLine(console: Console): Promise<string | undefined> {
   let text = ''
   for (;;) {

@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander'
 import { withExamples } from '../kit/examples.ts'
 
-/** Each asks `plimsoll completion words` what may follow the words before the cursor. */
+/** Scripts that call `plimsoll completion words` for the words that may follow those before the cursor. */
 const SCRIPTS = {
   bash: `_plimsoll() {
   COMPREPLY=($(compgen -W "$(plimsoll completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}")" -- "\${COMP_WORDS[COMP_CWORD]}"))
@@ -21,7 +21,7 @@ type Asked = keyof typeof SCRIPTS | 'words'
 export function completionCommand(): Command {
   const command = new Command('completion')
     .addArgument(new Argument('<shell>', 'which shell').choices([...Object.keys(SCRIPTS), 'words']))
-    .argument('[words...]', 'with "words": what stands before the cursor')
+    .argument('[words...]', 'with "words": the words before the cursor')
   return withExamples(
     command,
     'plimsoll completion bash > plimsoll.bash',
@@ -33,7 +33,7 @@ export function completionCommand(): Command {
   })
 }
 
-/** Commands and options of the command that these words name, which was loaded for that. */
+/** The subcommands and options of the command that these words name. That command has been loaded. */
 function wordsAfter(root: Command, words: readonly string[]): readonly string[] {
   let command = root
   for (const word of words) command = command.commands.find((sub) => sub.name() === word) ?? command

@@ -69,7 +69,7 @@ const show = (): Command =>
     const settings = await settingsIn(file, agent ?? 'main')
     print(json, settings, () =>
       printTable(
-        [{ head: 'setting' }, { head: 'value', gives: 'start' }, { head: 'from' }],
+        [{ head: 'setting' }, { head: 'value', keeps: 'start' }, { head: 'from' }],
         settings.map(({ name, value, from }) => [
           name,
           typeof value === 'string' ? value : JSON.stringify(value),
@@ -86,7 +86,7 @@ async function settingsIn(file: string | undefined, agent: string): Promise<read
 
 const { id, endpoint } = wires[0]!
 
-/** What a new file says: the defaults that people change, as they are. */
+/** The content of a new file: the settings that people change most, with their defaults. */
 const PROXY_STARTER = `${JSON.stringify(
   {
     port: 4141,

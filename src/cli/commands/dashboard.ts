@@ -73,7 +73,7 @@ async function runDashboard(files: string[], flags: DashboardFlags): Promise<voi
   })
 }
 
-/** Recordings become sessions of a store in memory, as if they had come through a proxy. */
+/** Loads recordings into a store in memory, as if their requests had gone through a proxy. */
 async function showFiles(paths: string[], flags: DashboardFlags, policy: DashboardOptions['policy']): Promise<void> {
   const found = await findFiles(paths)
   const { recordings, failures } = await loadFiles(found, flags, () => undefined)
@@ -110,7 +110,7 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
       })
     }
   }
-  // The page is there at once and fills while the files are read.
+  // The page opens at once; the sessions appear while the files are read.
   const playing = play().catch(printError)
   await serve(hub, flags, {
     plimsoll,
@@ -121,7 +121,7 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     policy,
     async compare(session, sides) {
       const recording = named.get(session)
-      if (recording === undefined) throw new PlimsollError('not-found', `No file holds ${JSON.stringify(session)}.`)
+      if (recording === undefined) throw new PlimsollError('not-found', `No file contains ${JSON.stringify(session)}.`)
       const model = modelOf(recording)
       return replayReport(
         await Promise.all(sides.map((side) => replaySession(recording, { ...side, model, catalogue }))),
@@ -142,7 +142,7 @@ const uniqueName = (name: string, taken: ReadonlyMap<string, unknown>): string =
   taken.has(name) ? uniqueName(`${name}'`, taken) : name
 
 async function serve(hub: EventHub, { port, json }: DashboardFlags, options: DashboardOptions): Promise<void> {
-  // On loopback only: who may open the store's file may look at it.
+  // Without authentication, because it listens on loopback only and local users can read the store's file anyway.
   const { proxy, pageUrl } = await serveWithPage({ hub }, options, { port, host: '127.0.0.1', upstreams: {} })
   process.stdout.write(
     json === true

@@ -28,7 +28,7 @@ export function demoCommand(): Command {
     .action(runDemo)
 }
 
-/** Below this the instructions and tools of the demo leave no room for work. */
+/** In a smaller window, the demo's instructions and tools leave no room for its history. */
 const LEAST_WINDOW = 4_000
 
 function demoWindow(text: string): number {
@@ -37,7 +37,7 @@ function demoWindow(text: string): number {
   return window
 }
 
-/** On a terminal no turn is over sooner, so that it can be watched; a pipe does not wait. Sixty of them are two seconds. */
+/** The least duration of a turn on a terminal, so that the demo can be watched. Sixty turns take two seconds. */
 const LEAST_TURN_MS = 33
 
 async function runDemo(flags: DemoFlags): Promise<void> {
@@ -70,7 +70,7 @@ async function runDemo(flags: DemoFlags): Promise<void> {
       const load = Number(turn.headers.get('x-plimsoll-load'))
       limit = Number(turn.headers.get('x-plimsoll-limit'))
       wholeTokens = referee.countTokens(JSON.parse(turn.body))
-      // What the provider counted: our own number is an upper bound, and wide right behind a compaction.
+      // The provider's count: our own is an upper bound, and far above it right after a compaction.
       const sentTokens = referee.log.at(-1)?.inputTokens ?? load
       for (const event of events.splice(0)) {
         const line = eventLine(paint, event, { before: sent.at(-1) ?? 0, after: sentTokens })
@@ -136,7 +136,7 @@ function resultOf(summary: Summary): object {
   return { ...figures, cachedPercent: cachedPercent(summary), artifacts, identical }
 }
 
-/** Opens every handle that the model was shown and holds the bytes against what the tools said or an earlier request showed. */
+/** Opens every handle that the model was shown and compares the bytes with the tool outputs and earlier requests. */
 async function readBack(
   plimsoll: Plimsoll,
   tenant: string,
@@ -177,7 +177,7 @@ function eventLine(
 
 const BAR = 30
 
-/** The load of one request against its limit: a full bar touches the line. */
+/** One request's load against its limit: the bar is full when the load is at the limit. */
 function loadBar(paint: Painter, load: number, limit: number): string {
   const share = Math.min(1, load / limit)
   const filled = Math.round(share * BAR)

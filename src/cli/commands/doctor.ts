@@ -12,6 +12,7 @@ import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import { print, painterOf, screenOf, EXIT } from '../kit/output.ts'
 import { type StoreFlags, addStoreOptions } from '../stores.ts'
 import { speakers, vendors } from '../../formats/endpoints.ts'
+import { unknownVariables } from '../../settings/variables.ts'
 import { withExamples } from '../kit/examples.ts'
 
 interface Check {
@@ -21,7 +22,7 @@ interface Check {
   readonly advice?: string
 }
 
-/** What did not work says why by throwing, and `advice` what to do about it. */
+/** Runs one check. A failed check throws its reason; `advice` says what to do about it. */
 async function checked(
   name: string,
   otherwise: 'warn' | 'fail',
@@ -32,14 +33,14 @@ async function checked(
     return { name, state: 'ok', message: await work() }
   } catch (error) {
     const { message, cause } = error as Error
-    // What a failed fetch is about stands in its cause.
+    // The reason of a failed fetch is in its cause.
     const why = cause instanceof Error && message === 'fetch failed' ? cause.message : message
     return { name, state: otherwise, message: why, advice }
   }
 }
 
 const LEAST_NODE = 20
-/** Values of the store itself live under tenants without sessions. */
+/** A tenant name without sessions, like those of the store's own values. */
 const PROBE_TENANT = 'doctor'
 
 const checkNode = (version = process.versions.node): Promise<Check> =>
@@ -48,7 +49,14 @@ const checkNode = (version = process.versions.node): Promise<Check> =>
     return version
   })
 
-/** Opens the store as a proxy would. One that is not there yet is fine when it can be made. */
+const checkEnvironment = (): Promise<Check> =>
+  checked('environment', 'fail', 'Correct or unset it; docs/reference/environment.md lists them all.', async () => {
+    const sentences = unknownVariables()
+    if (sentences.length > 0) throw new Error(sentences.join(' '))
+    return 'every PLIMSOLL_ variable that is set is known'
+  })
+
+/** Opens the store as a proxy would. A store that does not exist yet passes if it can be created. */
 async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
   const url = flags.store ?? defaultStore()
   const shown = withoutPassword(url)
@@ -85,7 +93,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Rights alone do not tell: a full disk or a file system without files says so when it is written to. */
+/** Writes a file, because permissions alone do not show a full disk or a read-only file system. */
 async function writeProbe(folder: string): Promise<void> {
   const probe = join(folder, `.plimsoll-doctor-${process.pid}`)
   try {
@@ -137,11 +145,11 @@ const checkSql = (): Promise<Check> =>
     return `${engine.name} queries artifacts`
   })
 
-/** Loading it here proves that it could be; the engine estimates unless it is told or a count straddles a decision. */
+/** Loads the vocabulary to show that it works. The engine uses it only when told to, or when an estimate cannot decide. */
 const checkTokenizer = (): Promise<Check> =>
   checked('tokenizer', 'warn', 'npm install gpt-tokenizer for exact counts of OpenAI models', async () => {
     if (!(await createTokenizers().load('o200k'))) throw new Error('counts are estimates')
-    return 'counts are estimates with an interval; for OpenAI models exact counts are used with exactTokens, and where the interval does not decide'
+    return 'counts are estimates with an interval; for OpenAI models, exact counts are used with exactTokens, or when an estimate cannot decide'
   })
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -149,7 +157,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 const TIMEOUT_MS = 4_000
 const PROXY = 'http://127.0.0.1:4141'
 
-/** Who is asked: the vendors, and servers of one's own whose address is set. */
+/** The servers to check: the vendors, and local servers whose address is set. */
 const reached = (env: Environment): readonly { readonly label: string; readonly url: string }[] =>
   speakers.flatMap(({ endpoint: { label, url, isLocal, keys, bases } }) => {
     const host = isLocal && keys.length === 0 ? env[bases[0]!] : undefined
@@ -157,7 +165,7 @@ const reached = (env: Environment): readonly { readonly label: string; readonly 
     return isLocal ? [] : [{ label, url }]
   })
 
-/** Any answer counts: without a key the vendor refuses, and refusing is being there. */
+/** Any answer passes: without a key the vendor refuses the request, which proves that it can be reached. */
 const checkUpstream = (name: string, url: string): Promise<Check> =>
   checked(`upstream ${name}`, 'warn', 'Check the network, HTTPS_PROXY and PLIMSOLL_CA_FILE.', async () => {
     const startedAt = performance.now()
@@ -171,7 +179,7 @@ const checkKeys = (env: Environment): Promise<Check> =>
     'warn',
     'plimsoll chat then talks to its demo model; a proxy passes on the keys of its clients.',
     async () => {
-      // Names alone: a report gets pasted into issues.
+      // Only the variables' names, because reports are pasted into issues.
       const names = vendors.map(({ keys }) => keys[0]!)
       const set = names.filter((name) => (env[name] ?? '') !== '')
       if (set.length === 0) throw new Error(`none of ${names.join(', ')} is set`)
@@ -187,7 +195,7 @@ const checkProxy = (): Promise<Check> =>
     return `one listens on ${PROXY}`
   })
 
-/** Where clients on this machine send their requests. */
+/** The base URLs that clients on this machine use. */
 async function checkClients(env: Environment, home = homedir()): Promise<readonly Check[]> {
   const claude = await settingIn(
     join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'settings.json'),
@@ -246,7 +254,7 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
     checkClients(env),
     online(),
   ])
-  const checks = [await checkNode(), ...groups.flat(), await checkKeys(env)]
+  const checks = [await checkNode(), await checkEnvironment(), ...groups.flat(), await checkKeys(env)]
   if (checks.some(({ state }) => state === 'fail')) process.exitCode = EXIT.broken
   print(flags.json, checks, () => {
     const paint = painterOf(screenOf(process.stdout))
@@ -256,6 +264,18 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
         ({ name, state, message, advice }) =>
           `${signs[state]} ${name}: ${message}${advice === undefined ? '' : `\n    ${paint('dim', advice)}`}`,
       )
+      .concat(verdictOn(checks))
       .join('\n')
   })
+}
+
+/** What somebody wants to know who does not read the list. */
+function verdictOn(checks: readonly Check[]): string {
+  const failed = checks.filter(({ state }) => state === 'fail').map(({ name }) => name)
+  const warned = checks.filter(({ state }) => state === 'warn').map(({ name }) => name)
+  if (failed.length > 0)
+    return `\nNo: this installation does not work until ${failed.join(', ')} ${failed.length === 1 ? 'is' : 'are'} repaired.`
+  const rest =
+    warned.length === 0 ? '' : ` Look at ${warned.join(', ')}, if you need ${warned.length === 1 ? 'it' : 'them'}.`
+  return `\nYes: this installation works.${rest}`
 }

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
+import { PlimsollError } from '../../core/errors.ts'
 import { parsedJson, recordOf } from '../../core/values.ts'
 import { KNOWN_PACKAGES, type KnownPackage } from '../../adapters/known-packages.ts'
 import { withExamples } from '../kit/examples.ts'
@@ -16,6 +17,7 @@ export const initCommand = (): Command =>
     'plimsoll init',
     'plimsoll init --json',
   ).action((folder: string, { json }: InitFlags) => {
+    if (!existsSync(folder)) throw new PlimsollError('bad-input', `There is no folder ${resolve(folder)}.`)
     const project = projectOf(resolve(folder))
     const packages = packagesOf(project)
     const found = KNOWN_PACKAGES.filter((known) => packages.has(known.package))
@@ -24,7 +26,7 @@ export const initCommand = (): Command =>
     )
   })
 
-/** The nearest folder that has a package.json, from here upwards. */
+/** The nearest folder with a package.json, starting from the given one. */
 function projectOf(folder: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     if (existsSync(join(at, 'package.json'))) return at

@@ -1,14 +1,19 @@
-import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import type { LoadOptions } from '../../lab/transcripts/recording.ts'
 import { discoverSessions, type FoundSession } from '../../lab/transcripts/discover.ts'
-import { singlePage } from '../../dashboard/static-files.ts'
-import { EXIT, printError, progressOn, screenOf } from '../kit/output.ts'
+import { printError, screenOf } from '../kit/output.ts'
 import { fitEnd, plural, short } from '../kit/figures.ts'
 import { inspectAll, inspectReport } from '../reports/inspect.ts'
 import { renderReport } from '../reports/text.ts'
-import { addLoadOptions, findFiles, type GivenFile, htmlFile, loadFiles } from '../reports/recordings.ts'
+import {
+  addLoadOptions,
+  findFiles,
+  type GivenFile,
+  htmlFile,
+  loadWithProgress,
+  writePage,
+} from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tokenCount, oneOrMore, wholeNumber } from '../option-values.ts'
 import { estimateFor, priceOf, windowOf } from '../catalogue.ts'
@@ -25,7 +30,7 @@ interface InspectFlags extends LoadOptions {
 }
 
 const HTML_FILE = 'plimsoll-inspect.html'
-/** Beyond these only the overview is printed. */
+/** With more sessions than this, only the overview is printed. */
 const MOST_DETAILED = 3
 
 export function inspectCommand(): Command {
@@ -59,13 +64,7 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
   if (flags.list === true) return listSessions(found, flags.json === true, out.width)
   const files =
     paths.length === 0 ? found.map(({ path }): GivenFile => ({ path, named: false })) : await findFiles(paths)
-  const progress = progressOn(process.stderr, screenOf(process.stderr))
-  const { recordings, failures, others } = await loadFiles(files, flags, (done, file) =>
-    progress.show(done, files.length, file),
-  )
-  progress.clear()
-  failures.forEach(printError)
-  if (failures.length > 0) process.exitCode = EXIT.failure
+  const { recordings, failures, others } = await loadWithProgress(files, flags)
   if (recordings.length === 0) throw nothingFound(files, failures)
   if (others > 0)
     printError(`${plural(others, 'file')} without a transcript ${others === 1 ? 'was' : 'were'} passed over.`)
@@ -75,17 +74,14 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
     window: flags.window ?? ((recorded) => windowOf(flags.model ?? recorded)),
     price: (recorded) => priceOf(flags.model ?? recorded),
   })
-  if (flags.html !== undefined) {
-    const file = flags.html === true ? HTML_FILE : flags.html
-    await writeFile(file, await singlePage(inspectReport(inspections)))
-    if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
-  }
+  if (flags.html !== undefined)
+    await writePage(inspectReport(inspections), flags.html === true ? HTML_FILE : flags.html, flags.json)
   if (flags.json === true) process.stdout.write(`${JSON.stringify(inspections, null, 2)}\n`)
   else if (flags.html === undefined) {
     const look = { ...out, rows: Infinity, details: flags.details }
     const details = flags.details ?? inspections.length <= MOST_DETAILED
     process.stdout.write(renderReport(inspectReport(inspections, details), look))
-    // Found by itself: the newest session is the one that its reader remembers.
+    // Without paths, the newest session is shown: it is most likely the one that the user means.
     if (paths.length === 0 && !details && flags.details === undefined)
       process.stdout.write(`\n${renderReport(inspectReport(inspections.slice(0, 1)), look)}`)
   }
@@ -113,9 +109,9 @@ function nothingFound(files: readonly GivenFile[], failures: readonly string[]):
       ? 'There is no session file here (.jsonl, .json, .traj, also gzipped).'
       : failures.length > 0
         ? 'Nothing could be read.'
-        : `None of ${plural(files.length, 'file')} holds a transcript that Plimsoll knows.`
+        : `None of ${plural(files.length, 'file')} is a transcript that Plimsoll can read.`
   return new PlimsollError('not-found', what, {
     advice:
-      'Known are sessions of Claude Code, Codex, Gemini CLI, Copilot CLI, pi, OpenCode, Cline, OpenHands, SWE-agent and tau-bench, and logs of requests.',
+      'Plimsoll reads sessions of Claude Code, Codex, Gemini CLI, Copilot CLI, pi, OpenCode, Cline, OpenHands, SWE-agent and tau-bench, and logs of requests.',
   })
 }

@@ -2,9 +2,8 @@ import { Command } from 'commander'
 import { learnedLimits, type LearnedPlace } from '../../engine/learning/learned-limits.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { grouped, plural } from '../kit/figures.ts'
-import { withExamples } from '../kit/examples.ts'
-import { print, printTable, when } from '../kit/output.ts'
-import { addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
+import { print, printList, when } from '../kit/output.ts'
+import { commandOverStore, withStores, type StoreFlags } from '../stores.ts'
 
 interface LimitsFlags extends StoreFlags {
   readonly endpoint?: string
@@ -15,53 +14,50 @@ export function limitsCommand(): Command {
   return new Command('limits').addCommand(ls()).addCommand(forget())
 }
 
-const places = (command: Command): Command =>
-  addStoreOptions(command)
+const onLimits = (name: string, description: string, ...examples: readonly string[]): Command =>
+  commandOverStore(name, description, ...examples)
     .option('--endpoint <url>', 'only of this upstream')
     .option('--model <id>', 'only of this model')
 
 const ls = (): Command =>
-  withExamples(
-    places(new Command('ls').description('List the learned limits that are in effect.')),
+  onLimits(
+    'ls',
+    'List the learned limits that are in effect.',
     'plimsoll limits ls',
     'plimsoll limits ls --model qwen3 --json',
   ).action((flags: LimitsFlags) =>
     withStores(flags, async ({ sessions }) => {
       const found = await learnedLimits(sessions, systemClock).list(placeOf(flags))
-      print(flags.json, found, () =>
-        found.length === 0
-          ? 'Nothing was learned: windows come from your settings and the catalogue.'
-          : printTable(
-              [
-                { head: 'model', gives: 'start' },
-                { head: 'endpoint', gives: 'start' },
-                { head: 'window', align: 'right' },
-                { head: 'body bytes', align: 'right' },
-                { head: 'learned from' },
-                { head: 'until' },
-                { head: 'tenant' },
-              ],
-              found.map(({ model, endpoint, window, bodyBytes, from, until, tenant }) => [
-                model,
-                endpoint,
-                window === undefined ? '' : grouped(window),
-                bodyBytes === undefined ? '' : grouped(bodyBytes),
-                from === 'refusal' ? 'a refusal' : 'silent truncation',
-                when(until),
-                tenant,
-              ]),
-            ),
+      printList(
+        flags.json,
+        found,
+        'Nothing was learned: windows come from your settings and the catalogue.',
+        [
+          { head: 'model', keeps: 'start' },
+          { head: 'endpoint', keeps: 'start' },
+          { head: 'window', align: 'right' },
+          { head: 'body bytes', align: 'right' },
+          { head: 'learned from' },
+          { head: 'until' },
+          { head: 'tenant' },
+        ],
+        ({ model, endpoint, window, bodyBytes, from, until, tenant }) => [
+          model,
+          endpoint,
+          window === undefined ? '' : grouped(window),
+          bodyBytes === undefined ? '' : grouped(bodyBytes),
+          from === 'refusal' ? 'a refusal' : 'silent truncation',
+          when(until),
+          tenant,
+        ],
       )
     }),
   )
 
 const forget = (): Command =>
-  withExamples(
-    places(
-      new Command('forget').description(
-        'Forget learned limits; they are learned again when an upstream refuses a request.',
-      ),
-    ),
+  onLimits(
+    'forget',
+    'Forget learned limits; they are learned again when an upstream refuses a request.',
     'plimsoll limits forget',
     'plimsoll limits forget --endpoint http://localhost:11434',
   ).action((flags: LimitsFlags) =>

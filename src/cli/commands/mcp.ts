@@ -10,7 +10,14 @@ import { knownModels } from '../catalogue.ts'
 import { keepServing } from '../kit/output.ts'
 import { portNumber, several } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
-import { tenantOfSession, addStoreOptions, withNewStores, type StoreFlags, type Stores } from '../stores.ts'
+import {
+  assertThere,
+  tenantOfSession,
+  addStoreOptions,
+  withNewStores,
+  type StoreFlags,
+  type Stores,
+} from '../stores.ts'
 
 interface McpFlags extends StoreFlags {
   readonly session?: string
@@ -28,7 +35,7 @@ export function mcpCommand(): Command {
   return withExamples(
     addStoreOptions(
       new Command('mcp').description(
-        'Start an MCP server: tools, resources and a prompt over what was taken out of stored conversations.',
+        'Start an MCP server: tools, resources and a prompt over what was removed from stored conversations.',
       ),
     )
       .option('--session <name>', 'serve one conversation only (default: all of one tenant)')
@@ -55,6 +62,9 @@ async function runMcp(flags: McpFlags): Promise<void> {
   const settings = flags.config === undefined ? undefined : optionsOf(config)
   const { store = settings?.store, artifacts = settings?.artifacts } = flags
   const places = { store, artifacts }
+  const named = store ?? process.env['PLIMSOLL_STORE']
+  // The store in the home directory may come later; a path that somebody wrote down is meant.
+  if (typeof named === 'string') assertThere(named)
   await withNewStores(places, async (stores) => {
     const scope = flags.byCredential === true ? ('credential' as const) : await scopeOf(stores, flags)
     const plimsoll = createPlimsoll({
@@ -70,7 +80,10 @@ async function runMcp(flags: McpFlags): Promise<void> {
   })
 }
 
-/** What is named; else all of the one tenant that there is. With several nobody is chosen: they must not meet. */
+/**
+ * The scope that the flags name. Without a tenant, the store's only one; with several, the user has to choose, so that content of different tenants
+ * is never mixed.
+ */
 async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope> {
   if (session !== undefined) return { tenant: await tenantOfSession(stores, session, tenant), session, agent }
   if (tenant !== undefined) return { tenant }

@@ -60,7 +60,7 @@ function runModels(query: string[], flags: ModelsFlags): void {
     const rest = models.length - flags.limit
     const table = printTable(
       [
-        { head: 'model', gives: 'start' },
+        { head: 'model', keeps: 'start' },
         { head: 'window', align: 'right' },
         { head: 'output', align: 'right', optional: true },
         { head: '$ in', align: 'right' },

@@ -22,15 +22,15 @@ export function proxyCommand(): Command {
 async function runProxy(flags: ProxyFlags): Promise<void> {
   keepServing()
   const settings = settingsOf(flags)
-  isOneProcess(settings.workers)
+  requireOneProcess(settings.workers)
   const say = (line: object, text: string): void =>
     void process.stdout.write(flags.json === true ? `${harmlessJson(line)}\n` : harmless(`${text}\n`))
-  outliveReaders()
+  surviveClosedOutput()
   const page = {
     connect: (url: string) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
     settings: () => settingRows(flags),
   }
-  // With a log level the same is a line of that log.
+  // With a log level, problems are written as lines of the log instead.
   const onTrouble = settings.logLevel === undefined ? warnOfTrouble() : undefined
   const running = await openProxy(settings, (line) => say(line, textOf(line)), page, onTrouble)
   const { url } = running.proxy
@@ -49,7 +49,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
 }
 
 /** @throws PlimsollError `bad-config` */
-function isOneProcess(workers = 1): void {
+function requireOneProcess(workers = 1): void {
   if (workers === 1) return
   throw new PlimsollError('bad-config', `A proxy is one process: ${workers} workers cannot be started.`, {
     advice:
@@ -57,22 +57,22 @@ function isOneProcess(workers = 1): void {
   })
 }
 
-/** What the file and the flags come to, number by number. */
+/** The settings in effect, from the file and the flags. */
 function settingRows({ config: file, policy }: ProxyFlags): readonly Shown[] {
   const config = file === undefined ? {} : readConfig(file)
   const chosen = policy === undefined ? config : { ...config, policy }
   return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]
 }
 
-/** Whoever reads our lines may die before us (`head`, a log shipper): agents are served on. */
-function outliveReaders(): void {
+/** The process that reads our output may end before us (`head`, a log shipper); the proxy keeps serving. */
+function surviveClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.removeAllListeners('error')
     stream.on('error', () => undefined)
   }
 }
 
-/** A store that cannot be used stops nobody, so it has to be said where somebody may read it. */
+/** Requests go on when a store cannot be used, so the user is told on standard error. */
 async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
   try {
     await plimsoll.isReady()
@@ -87,7 +87,7 @@ async function warnOfStore({ plimsoll }: OpenProxy): Promise<void> {
 
 const WARN_AGAIN_MS = 60_000
 
-/** Says what has stopped working while agents are served on, at most once a minute for each part: a full disk fails with every request. */
+/** Reports what stopped working while requests go on, at most once a minute for each part: with a full disk, every request fails. */
 function warnOfTrouble(): (trouble: Trouble) => void {
   const quietUntil = new Map<string, number>()
   return ({ what, cause, at }) => {
@@ -99,7 +99,7 @@ function warnOfTrouble(): (trouble: Trouble) => void {
   }
 }
 
-/** Listens from now on, before anybody can know that we are there. Resolves when the process is told to stop. */
+/** Handles signals from now on, before the start message is printed. Resolves when the process is told to stop. */
 async function onSignals(hangUp: () => void): Promise<void> {
   process.on('SIGHUP', hangUp)
   await new Promise<void>((resolve) => {
@@ -115,7 +115,7 @@ function reload(running: OpenProxy, flags: ProxyFlags): void {
     const restart = fixed.length === 0 ? '' : `; ${fixed.join(', ')} will change with a restart`
     process.stderr.write(`plimsoll: settings read again${restart}\n`)
   } catch (error) {
-    // A broken file must not take a running proxy down: the old settings stay.
+    // A broken file must not stop a running proxy: it keeps the old settings.
     process.stderr.write(`plimsoll: ${(error as Error).message}\n`)
   }
 }

@@ -1,12 +1,10 @@
-import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
-import { singlePage } from '../../dashboard/static-files.ts'
-import { EXIT, printError, progressOn, screenOf } from '../kit/output.ts'
+import { EXIT, progressOn, screenOf } from '../kit/output.ts'
 import { plural, short } from '../kit/figures.ts'
-import { addLoadOptions, findFiles, htmlFile, loadFiles } from '../reports/recordings.ts'
+import { addLoadOptions, findFiles, htmlFile, loadWithProgress, writePage } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { nameList, tokenCount, tokenCounts } from '../option-values.ts'
 import { dumpRecords, renderComparison, replayReport } from '../reports/replay.ts'
@@ -29,7 +27,7 @@ interface ReplayFlags extends LoadOptions {
   readonly json?: boolean
 }
 
-/** When neither the flag nor the recording says it. */
+/** Used when neither the flag nor the recording names a window. */
 const DEFAULT_WINDOW = 200_000
 
 const HTML_FILE = 'plimsoll-replay.html'
@@ -72,16 +70,11 @@ export function replayCommand(): Command {
 
 async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
   const policies = [...new Set([flags.policy, ...(flags.compare ?? [])])]
-  // A wrong name should be told before minutes of work, not after.
+  // Checked first, so that a wrong name is reported before minutes of work.
   policies.forEach((name) => policyNamed(name))
   const files = await findFiles(paths)
   const progress = progressOn(process.stderr, screenOf(process.stderr))
-  const { recordings, failures } = await loadFiles(files, flags, (done, file) =>
-    progress.show(done, files.length, file),
-  )
-  progress.clear()
-  failures.forEach(printError)
-  if (failures.length > 0) process.exitCode = EXIT.failure
+  const { recordings } = await loadWithProgress(files, flags)
   const played = recordings.filter(({ calls }) => calls.length > 0)
   if (played.length === 0)
     throw new PlimsollError('not-found', `No recorded model call was found in ${plural(files.length, 'file')}.`, {
@@ -113,11 +106,8 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     else if (jobs.length <= MOST_REPORTS || flags.details === true)
       process.stdout.write(`${renderReport(replayReport([replayed], flags.details), look)}\n`)
   }
-  if (flags.html !== undefined) {
-    const file = flags.html === true ? HTML_FILE : flags.html
-    await writeFile(file, await singlePage(replayReport(pages)))
-    if (flags.json !== true) process.stdout.write(`Wrote ${file}.\n`)
-  }
+  if (flags.html !== undefined)
+    await writePage(replayReport(pages), flags.html === true ? HTML_FILE : flags.html, flags.json)
   if (flags.json !== true && jobs.length > 1) process.stdout.write(renderComparison(results, screenOf(process.stdout)))
   if (
     flags.check === true &&
@@ -126,7 +116,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
     process.exitCode = EXIT.broken
 }
 
-/** Beyond these only the comparison is printed: forty charts are too many to read. */
+/** With more sessions than this, only the comparison is printed. */
 const MOST_REPORTS = 4
 
 const windowsFor = ({ model }: Recording, flags: ReplayFlags): readonly number[] =>

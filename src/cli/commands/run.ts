@@ -44,14 +44,14 @@ async function runUnder([file, ...args]: string[], flags: RunFlags): Promise<voi
     const { command, env, agent } = launchOf({ file, args }, { url, env: process.env, folder })
     const exit = await exitOf(command.file, command.args, { ...baseUrls(url), ...env })
     process.exitCode = exit ?? EXIT.usage
-    if (calls === 0 && exit !== undefined) printError(nothingCame(file, agent))
+    if (calls === 0 && exit !== undefined) printError(warnOfNoCalls(file, agent))
   } finally {
     await close()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** Model lists and health checks come through from commands that talk to their provider elsewhere. */
+/** Model lists and health checks are not counted: they do not show that the agent's model calls go through the proxy. */
 const isModelCall = (method: string, path: string): boolean => method === 'POST' && !path.endsWith('/count_tokens')
 
 function list(asJson: boolean | undefined): void {
@@ -59,7 +59,7 @@ function list(asJson: boolean | undefined): void {
   print(asJson, agents, () =>
     [
       printTable(
-        [{ head: 'agent' }, { head: 'how it is pointed at the proxy', gives: 'end' }],
+        [{ head: 'agent' }, { head: 'how it is pointed at the proxy', keeps: 'end' }],
         agents.map(({ name, how }) => [name, how]),
       ),
       `Every other command gets ${Object.keys(baseUrls('')).join(', ')}.`,
@@ -67,7 +67,7 @@ function list(asJson: boolean | undefined): void {
   )
 }
 
-function nothingCame(file: string, agent: KnownAgent | undefined): string {
+function warnOfNoCalls(file: string, agent: KnownAgent | undefined): string {
   const why =
     agent === undefined
       ? `It was started with ${Object.keys(baseUrls('')).join(', ')} set and may not read any of them: start plimsoll proxy and set the base URL in its own settings (docs/recipes/agents.md).`
@@ -75,7 +75,7 @@ function nothingCame(file: string, agent: KnownAgent | undefined): string {
   return `${file} has ended and no model call came through the proxy. ${why}`
 }
 
-/** Undefined when it could not be started. */
+/** Undefined when the command could not be started. */
 function exitOf(file: string, args: readonly string[], env: Record<string, string>): Promise<number | undefined> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env } })

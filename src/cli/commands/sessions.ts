@@ -5,15 +5,14 @@ import { recallArchived } from '../../engine/readers/recall.ts'
 import type { SeenItem } from '../../engine/session/session.ts'
 import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
 import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
-import { confirmed, print, printTable, when } from '../kit/output.ts'
-import { withExamples } from '../kit/examples.ts'
+import { confirmed, print, printList, printTable, when } from '../kit/output.ts'
 import type { RecordRecall } from '../../core/records.ts'
 import { share100 } from '../reports/replay.ts'
 import {
   listSessions,
   tenantOfSession,
   tenantsOf,
-  addStoreOptions,
+  commandOverStore,
   withStores,
   type StoreFlags,
   type Stores,
@@ -34,50 +33,41 @@ export function sessionsCommand(): Command {
     .addCommand(rm())
 }
 
-const named = (name: string, description: string): Command =>
-  addStoreOptions(new Command(name).description(description).argument('<session>', 'name of the session'))
+const onSession = (name: string, description: string, ...examples: readonly string[]): Command =>
+  commandOverStore(name, description, ...examples).argument('<session>', 'name of the session')
 
 const ls = (): Command =>
-  withExamples(
-    addStoreOptions(new Command('ls').description('List sessions, newest first.')).option(
-      '--limit <n>',
-      'show at most this many',
-      oneOrMore,
-      50,
-    ),
-    'plimsoll sessions ls',
-  ).action((flags: StoreFlags & { limit: number }) =>
-    withStores(flags, async (stores) => {
-      const found = (await listSessions(stores, flags.tenant)).slice(0, flags.limit)
-      print(flags.json, found, () =>
-        found.length === 0
-          ? 'No session is recorded yet.'
-          : printTable(
-              [
-                { head: 'session', gives: 'start' },
-                { head: 'records', align: 'right' },
-                { head: 'size', align: 'right' },
-                { head: 'last change' },
-                { head: 'tenant' },
-              ],
-              found.map(({ session, version, bytes, updatedAt, tenant }) => [
-                session,
-                grouped(version),
-                `${short(bytes)}B`,
-                when(updatedAt),
-                tenant,
-              ]),
-            ),
-      )
-    }),
-  )
+  commandOverStore('ls', 'List sessions, newest first.', 'plimsoll sessions ls')
+    .option('--limit <n>', 'show at most this many', oneOrMore, 50)
+    .action((flags: StoreFlags & { limit: number }) =>
+      withStores(flags, async (stores) => {
+        const found = (await listSessions(stores, flags.tenant)).slice(0, flags.limit)
+        printList(
+          flags.json,
+          found,
+          'No session is stored yet.',
+          [
+            { head: 'session', keeps: 'start' },
+            { head: 'entries', align: 'right' },
+            { head: 'size', align: 'right' },
+            { head: 'last change' },
+            { head: 'tenant' },
+          ],
+          ({ session, version, bytes, updatedAt, tenant }) => [
+            session,
+            grouped(version),
+            `${short(bytes)}B`,
+            when(updatedAt),
+            tenant,
+          ],
+        )
+      }),
+    )
 
 const show = (): Command =>
-  withExamples(
-    named(
-      'show',
-      'Show what a session did: calls, usage, price, compactions, what was taken out, and the newest record as the model sees it.',
-    ),
+  onSession(
+    'show',
+    'Show what a session did: calls, usage, price, compactions, what was removed, and the newest record as the model sees it.',
     'plimsoll sessions show run-42',
   ).action((session: string, flags: StoreFlags) =>
     withStores(flags, async (stores) => {
@@ -87,36 +77,35 @@ const show = (): Command =>
   )
 
 const search = (): Command =>
-  withExamples(
-    addStoreOptions(
-      new Command('search')
-        .description('Search what sessions said and returned, as the recall tool does.')
-        .argument('<query>', 'words, exact strings in quotes, and file: tool: role: since: to narrow it')
-        .option('--session <name>', 'one session only')
-        .option('--limit <n>', 'show at most this many entries', oneOrMore, 10),
-    ),
+  commandOverStore(
+    'search',
+    'Search what sessions said and returned, as the recall tool does.',
     'plimsoll sessions search "payment timeout since:7d"',
-  ).action((query: string, flags: StoreFlags & { session?: string; limit: number }) =>
-    withStores(flags, async (stores) => {
-      const { session, limit } = flags
-      const tenants =
-        session === undefined
-          ? await tenantsOf(stores, flags.tenant)
-          : [await tenantOfSession(stores, session, flags.tenant)]
-      const searched = await Promise.all(
-        tenants.map(async (tenant) => ({
-          tenant,
-          ...(await recallArchived(stores.sessions, { tenant, session }, query, { limit })),
-        })),
-      )
-      const found = searched.filter(({ items }) => items.length > 0)
-      print(flags.json, found, () =>
-        found.length === 0
-          ? 'Nothing that is recorded mentions this.'
-          : found.map(({ text }) => text.split('\n').map(plainText).join('\n')).join('\n\n'),
-      )
-    }),
   )
+    .argument('<query>', 'words, exact strings in quotes, and file: tool: role: since: to narrow it')
+    .option('--session <name>', 'one session only')
+    .option('--limit <n>', 'show at most this many entries', oneOrMore, 10)
+    .action((query: string, flags: StoreFlags & { session?: string; limit: number }) =>
+      withStores(flags, async (stores) => {
+        const { session, limit } = flags
+        const tenants =
+          session === undefined
+            ? await tenantsOf(stores, flags.tenant)
+            : [await tenantOfSession(stores, session, flags.tenant)]
+        const searched = await Promise.all(
+          tenants.map(async (tenant) => ({
+            tenant,
+            ...(await recallArchived(stores.sessions, { tenant, session }, query, { limit })),
+          })),
+        )
+        const found = searched.filter(({ items }) => items.length > 0)
+        print(flags.json, found, () =>
+          found.length === 0
+            ? 'Nothing in the store mentions this.'
+            : found.map(({ text }) => text.split('\n').map(plainText).join('\n')).join('\n\n'),
+        )
+      }),
+    )
 
 function describe(report: SessionReport): string {
   const { usage, epochs, cuts } = report
@@ -126,14 +115,14 @@ function describe(report: SessionReport): string {
       : `, ${when(report.startedAt)} to ${when(report.updatedAt)}`
   return [
     `${report.session} (tenant ${report.tenant})`,
-    `${plural(report.records, 'record')}, ${plural(report.items, 'item')}${span}`,
+    `${plural(report.records, 'log entry', 'log entries')}, ${plural(report.items, 'item')}${span}`,
     `${plural(report.calls, 'call')} of ${report.models.join(', ') || 'no model'}: ${grouped(usage.input)} input (${percent(usage.cacheRead, usage.input)} cached), ${grouped(usage.output)} output, ${dollars(report.costUsd)}`,
     ...(report.pins.length > 0 ? [plural(report.pins.length, 'pinned item')] : []),
     ...(epochs.length === 0
       ? []
       : [
           '',
-          'Epochs',
+          'Compactions',
           ...epochs.map(
             ({ id, at, before, after, covered, undone, recall }) =>
               `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}`,
@@ -143,7 +132,7 @@ function describe(report: SessionReport): string {
       ? []
       : [
           '',
-          'Taken out',
+          'Removed',
           ...cuts.map(
             ({ at, originalBytes, shownBytes, handle, reason }) =>
               `  ${when(at)}  ${short(originalBytes)}B → ${short(shownBytes)}B  ${handle ?? ''}  ${reason}`,
@@ -153,7 +142,7 @@ function describe(report: SessionReport): string {
   ].join('\n')
 }
 
-/** Of what a compaction took out. */
+/** How much of what a compaction removed the view still contains. */
 const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): string =>
   [
     `${share100(demands)} of what people wrote`,
@@ -163,16 +152,16 @@ const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): stri
     `${share100(errors)} of the open errors`,
   ].join(', ')
 
-/** The record that stands in view now; those before it are part of the JSON. */
+/** The record of the newest compaction in effect. `--json` has the earlier ones too. */
 function newestRecord(epochs: SessionReport['epochs']): readonly string[] {
   const newest = epochs.findLast(({ undone, record }) => !undone && record.length > 0)
   if (newest === undefined) return []
-  // Whatever a transcript holds, it must not steer the terminal.
+  // Text of a transcript must not contain terminal escape sequences.
   const lines = newest.record.flatMap((text) => text.split('\n').map(plainText))
   return ['', `Record of ${newest.id}, as the model sees it`, ...lines]
 }
 
-/** A session as the engine knows it, on stores that are already open. */
+/** Opens a session in the engine over stores that are already open. */
 async function withSession<T>(
   stores: Stores,
   session: string,
@@ -185,70 +174,70 @@ async function withSession<T>(
 }
 
 const undo = (): Command =>
-  withExamples(
-    named('undo', 'Undo the newest compaction; the next request is sent without it.').option(
-      '--agent <name>',
-      'agent within the session (default: main)',
-    ),
-    'plimsoll sessions undo run-42',
-  ).action((session: string, flags: StoreFlags & { agent?: string }) =>
-    withStores(flags, (stores) =>
-      withSession(stores, session, flags, async (open) => {
-        const epoch = await open.undo()
-        print(flags.json, { session, epoch: epoch ?? null }, () =>
-          epoch === undefined
-            ? 'No compaction is in force; there is nothing to undo.'
-            : `Compaction ${epoch} is undone: the next request carries the original messages.`,
-        )
-      }),
-    ),
-  )
+  onSession('undo', 'Undo the newest compaction; the next request is sent without it.', 'plimsoll sessions undo run-42')
+    .option('--agent <name>', 'agent within the session (default: main)')
+    .action((session: string, flags: StoreFlags & { agent?: string }) =>
+      withStores(flags, (stores) =>
+        withSession(stores, session, flags, async (open) => {
+          const epoch = await open.undo()
+          print(flags.json, { session, epoch: epoch ?? null }, () =>
+            epoch === undefined
+              ? 'No compaction is in force; there is nothing to undo.'
+              : `Compaction ${epoch} is undone: the next request carries the original messages.`,
+          )
+        }),
+      ),
+    )
 
 const fork = (): Command =>
-  withExamples(
-    named('fork', 'Copy a session under a new name; the two are independent from then on.')
-      .argument('<to>', 'name of the new one')
-      .option('--at <record>', 'copy only the records up to this one (default: all)', wholeNumber),
+  onSession(
+    'fork',
+    'Copy a session under a new name; the two are independent from then on.',
     'plimsoll sessions fork run-42 run-43',
-  ).action((from: string, to: string, flags: StoreFlags & { at?: number }) =>
-    withStores(flags, async (stores) => {
-      const tenant = await tenantOfSession(stores, from, flags.tenant)
-      const version = await forkSession(stores.sessions, stores.artifacts, {
-        tenant,
-        from,
-        to,
-        version: flags.at,
-      })
-      print(
-        flags.json,
-        { from, to, tenant, records: version },
-        () => `${to} holds ${plural(version, 'record')} copied from ${from}.`,
-      )
-    }),
   )
+    .argument('<to>', 'name of the new one')
+    .option('--at <entry>', 'copy only the log entries up to this one (default: all)', wholeNumber)
+    .action((from: string, to: string, flags: StoreFlags & { at?: number }) =>
+      withStores(flags, async (stores) => {
+        const tenant = await tenantOfSession(stores, from, flags.tenant)
+        const version = await forkSession(stores.sessions, stores.artifacts, {
+          tenant,
+          from,
+          to,
+          version: flags.at,
+        })
+        print(
+          flags.json,
+          { from, to, tenant, records: version },
+          () => `${to} holds ${plural(version, 'log entry', 'log entries')} copied from ${from}.`,
+        )
+      }),
+    )
 
 const exporting = (): Command =>
-  withExamples(
-    named('export', 'Write one session: JSON lines that `store import` reads, or Markdown for people.')
-      .option('--out <file>', 'write here (default: standard output)')
-      .option('--markdown', 'write the conversation as Markdown')
-      .option(
-        '--with-secret',
-        'include the secret that handles are made with; another store needs it to open the artifacts',
-      ),
+  onSession(
+    'export',
+    'Write one session: JSON lines that `store import` reads, or Markdown for people.',
     'plimsoll sessions export run-42 --out run-42.jsonl',
     'plimsoll sessions export run-42 --markdown',
-  ).action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
-    withStores(flags, async (stores) => {
-      const tenant = await tenantOfSession(stores, session, flags.tenant)
-      const { sessions, artifacts } = stores
-      const lines =
-        flags.markdown === true
-          ? readableSession(sessions, tenant, session)
-          : exportStore(sessions, { tenant, session, artifacts, withSecret: flags.withSecret === true })
-      await writeLines(lines, flags.out)
-    }),
   )
+    .option('--out <file>', 'write here (default: standard output)')
+    .option('--markdown', 'write the conversation as Markdown')
+    .option(
+      '--with-secret',
+      'include the secret that handles are made with; another store needs it to open the artifacts',
+    )
+    .action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
+      withStores(flags, async (stores) => {
+        const tenant = await tenantOfSession(stores, session, flags.tenant)
+        const { sessions, artifacts } = stores
+        const lines =
+          flags.markdown === true
+            ? readableSession(sessions, tenant, session)
+            : exportStore(sessions, { tenant, session, artifacts, withSecret: flags.withSecret === true })
+        await writeLines(lines, flags.out)
+      }),
+    )
 
 interface PinFlags extends StoreFlags {
   readonly agent?: string
@@ -256,43 +245,45 @@ interface PinFlags extends StoreFlags {
 }
 
 const pin = (): Command =>
-  withExamples(
-    named('pin', 'Keep an item in every request, whatever is compacted. Without an item: list what can be pinned.')
-      .argument('[item]', 'identity of the item, or the first characters of it')
-      .option('--off', 'remove the pin')
-      .option('--agent <name>', 'agent within the session (default: main)'),
+  onSession(
+    'pin',
+    'Keep an item in every request, whatever is compacted. Without an item: list what can be pinned.',
     'plimsoll sessions pin run-42',
-  ).action((session: string, item: string | undefined, flags: PinFlags) =>
-    withStores(flags, async (stores) => {
-      const tenant = await tenantOfSession(stores, session, flags.tenant)
-      const items = await pinnable(stores, tenant, session)
-      if (item === undefined)
-        return print(flags.json, items, () =>
-          printTable(
-            [{ head: 'item' }, { head: 'kind' }, { head: 'text', gives: 'start' }],
-            items.map(({ identity, kind, toolName, excerpt }) => [identity.slice(0, 12), toolName ?? kind, excerpt]),
-          ),
-        )
-      const found = items.filter(({ identity }) => identity.startsWith(item))
-      if (found.length !== 1)
-        throw new PlimsollError(
-          'not-found',
-          found.length === 0
-            ? `No item begins with ${JSON.stringify(item)}.`
-            : `${found.length} items begin with ${JSON.stringify(item)}.`,
-          { advice: `plimsoll sessions pin ${session} lists them.` },
-        )
-      const { identity } = found[0]!
-      await withSession(stores, session, flags, (open) => open.pin(identity, flags.off !== true))
-      print(
-        flags.json,
-        { session, identity, pinned: flags.off !== true },
-        () => `${identity.slice(0, 12)} is ${flags.off === true ? 'no longer pinned' : 'pinned'}.`,
-      )
-    }),
   )
+    .argument('[item]', 'identity of the item, or the first characters of it')
+    .option('--off', 'remove the pin')
+    .option('--agent <name>', 'agent within the session (default: main)')
+    .action((session: string, item: string | undefined, flags: PinFlags) =>
+      withStores(flags, async (stores) => {
+        const tenant = await tenantOfSession(stores, session, flags.tenant)
+        const items = await pinnable(stores, tenant, session)
+        if (item === undefined)
+          return print(flags.json, items, () =>
+            printTable(
+              [{ head: 'item' }, { head: 'kind' }, { head: 'text', keeps: 'start' }],
+              items.map(({ identity, kind, toolName, excerpt }) => [identity.slice(0, 12), toolName ?? kind, excerpt]),
+            ),
+          )
+        const found = items.filter(({ identity }) => identity.startsWith(item))
+        if (found.length !== 1)
+          throw new PlimsollError(
+            'not-found',
+            found.length === 0
+              ? `No item begins with ${JSON.stringify(item)}.`
+              : `${found.length} items begin with ${JSON.stringify(item)}.`,
+            { advice: `plimsoll sessions pin ${session} lists them.` },
+          )
+        const { identity } = found[0]!
+        await withSession(stores, session, flags, (open) => open.pin(identity, flags.off !== true))
+        print(
+          flags.json,
+          { session, identity, pinned: flags.off !== true },
+          () => `${identity.slice(0, 12)} is ${flags.off === true ? 'no longer pinned' : 'pinned'}.`,
+        )
+      }),
+    )
 
-/** From the log: another process has made the requests. */
+/** Read from the log, because another process made the requests. */
 async function pinnable(stores: Stores, tenant: string, session: string): Promise<readonly SeenItem[]> {
   const items = new Map<string, SeenItem>()
   for await (const { record } of stores.sessions.read(tenant, session)) {
@@ -304,19 +295,18 @@ async function pinnable(stores: Stores, tenant: string, session: string): Promis
 }
 
 const rm = (): Command =>
-  withExamples(
-    named('rm', 'Remove a session, and the artifacts that only it refers to.').option('--yes', 'do not ask'),
-    'plimsoll sessions rm run-42 --yes',
-  ).action((session: string, flags: StoreFlags & { yes?: boolean }) =>
-    withStores(flags, async (stores) => {
-      const tenant = await tenantOfSession(stores, session, flags.tenant)
-      await confirmed(`Session ${session} will be deleted. Continue?`, flags.yes)
-      const removed = await stores.sessions.remove(tenant, session)
-      await stores.artifacts.release(tenant, session)
-      print(
-        flags.json,
-        { session, tenant, removed },
-        () => `${session} is removed. plimsoll store prune removes its artifacts.`,
-      )
-    }),
-  )
+  onSession('rm', 'Remove a session, and the artifacts that only it refers to.', 'plimsoll sessions rm run-42 --yes')
+    .option('--yes', 'do not ask')
+    .action((session: string, flags: StoreFlags & { yes?: boolean }) =>
+      withStores(flags, async (stores) => {
+        const tenant = await tenantOfSession(stores, session, flags.tenant)
+        await confirmed(`Session ${session} will be deleted. Continue?`, flags.yes)
+        const removed = await stores.sessions.remove(tenant, session)
+        await stores.artifacts.release(tenant, session)
+        print(
+          flags.json,
+          { session, tenant, removed },
+          () => `${session} is removed. plimsoll store prune removes its artifacts.`,
+        )
+      }),
+    )

@@ -57,7 +57,7 @@ async function runSimulate(words: string[], flags: SimulateFlags): Promise<void>
 function render(results: readonly SimulationResult[]): string {
   const table = printTable(
     [
-      { head: 'scenario', gives: 'start' },
+      { head: 'scenario', keeps: 'start' },
       { head: 'steps', align: 'right' },
       { head: 'overflows', align: 'right' },
       { head: 'invalid', align: 'right' },

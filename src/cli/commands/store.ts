@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { finished } from 'node:stream/promises'
 import { Command } from 'commander'
-import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
 import {
   exportStore,
   importStore,
@@ -13,11 +12,10 @@ import {
   verifyStore,
 } from '../../engine/store-admin/store-admin.ts'
 import { openStore, withoutPassword } from '../../drivers/open-store.ts'
-import { defaultStore, findSecret } from '../../plimsoll.ts'
+import { defaultStore } from '../../plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
-import { grouped, plural, short } from '../kit/figures.ts'
-import { withExamples } from '../kit/examples.ts'
-import { tenantsOf, addStoreOptions, withStores, type StoreFlags } from '../stores.ts'
+import { plural, short } from '../kit/figures.ts'
+import { commandOverStore, tenantsOf, withNewStores, withStores, type StoreFlags } from '../stores.ts'
 import { duration, wholeNumber } from '../option-values.ts'
 
 export function storeCommand(): Command {
@@ -31,12 +29,9 @@ export function storeCommand(): Command {
 }
 
 const verify = (): Command =>
-  withExamples(
-    addStoreOptions(
-      new Command('verify').description(
-        `Read everything once and report damage; exits with ${EXIT.broken} if there is any.`,
-      ),
-    ),
+  commandOverStore(
+    'verify',
+    `Read everything once and report damage; exits with ${EXIT.broken} if there is any.`,
     'plimsoll store verify',
     'plimsoll store verify --store sqlite:./plimsoll.db --json',
   ).action((flags: StoreFlags) =>
@@ -45,14 +40,14 @@ const verify = (): Command =>
       if (!report.clean) process.exitCode = EXIT.broken
       print(flags.json, report, () =>
         [
-          `${plural(report.sessions, 'session')}, ${plural(report.records, 'record')}: ${report.clean ? 'clean' : 'damaged'}`,
+          `${plural(report.sessions, 'session')}, ${entries(report.records)}: ${report.clean ? 'clean' : 'damaged'}`,
           ...report.problems.map(
             ({ kind, session, version, message }) =>
-              `${kind}: ${session === undefined ? '' : `session ${session}${version === undefined ? '' : ` record ${version}`}: `}${message}`,
+              `${kind}: ${session === undefined ? '' : `session ${session}${version === undefined ? '' : ` entry ${version}`}: `}${message}`,
           ),
           ...report.dangling.map(
             ({ session, version, handle }) =>
-              `missing artifact: ${handle}, named by session ${session} record ${version}`,
+              `missing artifact: ${handle}, named by session ${session} entry ${version}`,
           ),
         ].join('\n'),
       )
@@ -60,13 +55,10 @@ const verify = (): Command =>
   )
 
 const stats = (): Command =>
-  withExamples(
-    addStoreOptions(new Command('stats').description('Show how much the store holds.')),
-    'plimsoll store stats',
-  ).action((flags: StoreFlags) =>
+  commandOverStore('stats', 'Show how much the store holds.', 'plimsoll store stats').action((flags: StoreFlags) =>
     withStores(flags, async (stores) => {
       const { url, sessions, artifacts, artifactsUrl } = stores
-      // The store's own accounts are no tenant of anybody's.
+      // The tenant of the store's own accounts is not counted.
       const found = { ...(await storeStats(sessions)), tenants: (await tenantsOf(stores)).length }
       let count = 0
       let bytes = 0
@@ -80,7 +72,7 @@ const stats = (): Command =>
       print(flags.json, value, () =>
         [
           `${withoutPassword(url)} (${found.driver}, schema ${found.schemaVersion}${found.sealed ? ', encrypted' : ''})`,
-          `${plural(found.sessions, 'session')} of ${plural(found.tenants, 'tenant')}, ${plural(found.records, 'record')}, ${short(found.recordBytes)}B, ${plural(found.epochs, 'compaction')}`,
+          `${plural(found.sessions, 'session')} of ${plural(found.tenants, 'tenant')}, ${entries(found.records)}, ${short(found.recordBytes)}B, ${plural(found.epochs, 'compaction')}`,
           ...(found.diskBytes === undefined ? [] : [`${short(found.diskBytes)}B on disk`]),
           `${plural(count, 'artifact')}, ${short(bytes)}B in ${withoutPassword(artifactsUrl)}`,
         ].join('\n'),
@@ -96,31 +88,31 @@ interface ExportFlags extends StoreFlags {
 }
 
 const exporting = (): Command =>
-  withExamples(
-    addStoreOptions(
-      new Command('export').description('Write sessions and artifacts as JSON lines that `store import` reads.'),
-    )
-      .option('--out <file>', 'write here (default: standard output)')
-      .option('--session <name>', 'export only this session; needs --tenant')
-      .option('--no-artifact-bytes', 'export sessions without artifacts')
-      .option(
-        '--with-secret',
-        'include the secret that tenant ids and handles are made with; needed to move to another store',
-      ),
+  commandOverStore(
+    'export',
+    'Write sessions and artifacts as JSON lines that `store import` reads.',
     'plimsoll store export --out backup.jsonl --with-secret',
-  ).action((flags: ExportFlags) =>
-    withStores(flags, async ({ sessions, artifacts }) => {
-      const lines = exportStore(sessions, {
-        tenant: flags.tenant,
-        session: flags.session,
-        artifacts: flags.artifactBytes ? artifacts : undefined,
-        withSecret: flags.withSecret,
-      })
-      await writeLines(lines, flags.out)
-    }),
   )
+    .option('--out <file>', 'write here (default: standard output)')
+    .option('--session <name>', 'export only this session; needs --tenant')
+    .option('--no-artifact-bytes', 'export sessions without artifacts')
+    .option(
+      '--with-secret',
+      'include the secret that tenant ids and handles are made with; needed to move to another store',
+    )
+    .action((flags: ExportFlags) =>
+      withStores(flags, async ({ sessions, artifacts }) => {
+        const lines = exportStore(sessions, {
+          tenant: flags.tenant,
+          session: flags.session,
+          artifacts: flags.artifactBytes ? artifacts : undefined,
+          withSecret: flags.withSecret,
+        })
+        await writeLines(lines, flags.out)
+      }),
+    )
 
-/** Writes to a file that nobody else can read: an export holds whole conversations. */
+/** Writes to a file that other users cannot read: an export contains whole conversations. */
 export async function writeLines(lines: AsyncIterable<string>, out: string | undefined): Promise<void> {
   const stream = out === undefined ? process.stdout : createWriteStream(out, { mode: 0o600 })
   for await (const line of lines) if (!stream.write(`${line}\n`)) await once(stream, 'drain')
@@ -130,40 +122,31 @@ export async function writeLines(lines: AsyncIterable<string>, out: string | und
 }
 
 const importing = (): Command =>
-  withExamples(
-    addStoreOptions(
-      new Command('import')
-        .description('Import an export. If it was interrupted, run it again.')
-        .argument('<file>', 'what `store export` wrote'),
-    ),
+  commandOverStore(
+    'import',
+    'Import an export. If it was interrupted, run it again.',
     'plimsoll store import backup.jsonl --store sqlite:./restored.db',
-  ).action(runImport)
+  )
+    .argument('<file>', 'what `store export` wrote')
+    .action(runImport)
 
 async function runImport(file: string, flags: StoreFlags): Promise<void> {
-  const url = flags.store ?? defaultStore()
-  const sessions = openStore(url)
-  try {
-    const read = () => createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })
-    // The export's own secret must be in place before the artifacts are opened with it: handles are keyed by it.
-    const logs = await importStore(sessions, read())
-    const artifacts = openArtifacts(flags.artifacts ?? artifactsBeside(url), {
-      secret: await findSecret(undefined, sessions),
-    })
-    try {
-      const report = { ...logs, artifacts: (await importStore(sessions, read(), { artifacts })).artifacts }
-      print(
-        flags.json,
-        report,
-        () =>
-          `${plural(report.sessions, 'session')}, ${plural(report.records, 'record')}, ${plural(report.artifacts, 'artifact')} read; ${grouped(report.known)} records were in the store already.`,
-      )
-    } finally {
-      await artifacts.close()
-    }
-  } finally {
-    await sessions.close()
-  }
+  const read = () => createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })
+  // The export's secret must be stored before the artifacts are opened, because their handles are keyed with it.
+  const store = openStore(flags.store ?? defaultStore())
+  const logs = await importStore(store, read()).finally(() => store.close())
+  await withNewStores(flags, async ({ sessions, artifacts }) => {
+    const report = { ...logs, artifacts: (await importStore(sessions, read(), { artifacts })).artifacts }
+    print(
+      flags.json,
+      report,
+      () =>
+        `${plural(report.sessions, 'session')}, ${entries(report.records)}, ${plural(report.artifacts, 'artifact')} read; ${entries(report.known)} were in the store already.`,
+    )
+  })
 }
+
+const entries = (count: number): string => plural(count, 'log entry', 'log entries')
 
 interface PruneFlags extends StoreFlags {
   readonly olderThan: number
@@ -172,37 +155,36 @@ interface PruneFlags extends StoreFlags {
 }
 
 const prune = (): Command =>
-  withExamples(
-    addStoreOptions(
-      new Command('prune').description(
-        'Remove sessions that were not used for a given time, and artifacts that no session refers to any more.',
-      ),
-    )
-      .requiredOption('--older-than <time>', 'sessions not used for this long: 90m, 12h, 30d, 2w', duration)
-      .option('--keep-artifacts <n>', 'number of the newest unreferenced artifacts to keep (default: 0)', wholeNumber)
-      .option('--yes', 'do not ask'),
+  commandOverStore(
+    'prune',
+    'Remove sessions that were not used for a given time, and artifacts that no session refers to any more.',
     'plimsoll store prune --older-than 30d --yes',
-  ).action((flags: PruneFlags) =>
-    withStores(flags, async ({ sessions, artifacts }) => {
-      await confirmed('Sessions and artifacts will be deleted. Continue?', flags.yes)
-      const report = await pruneStore(sessions, {
-        before: Date.now() - flags.olderThan,
-        artifacts,
-        rule: { keep: flags.keepArtifacts ?? 0, maxAgeMs: flags.olderThan },
-        tenant: flags.tenant,
-      })
-      print(
-        flags.json,
-        report,
-        () =>
-          `${plural(report.sessions.length, 'session')} and ${plural(report.artifacts.length, 'artifact')} removed.`,
-      )
-    }),
   )
+    .requiredOption('--older-than <time>', 'sessions not used for this long: 90m, 12h, 30d, 2w', duration)
+    .option('--keep-artifacts <n>', 'number of the newest unreferenced artifacts to keep (default: 0)', wholeNumber)
+    .option('--yes', 'do not ask')
+    .action((flags: PruneFlags) =>
+      withStores(flags, async ({ sessions, artifacts }) => {
+        await confirmed('Sessions and artifacts will be deleted. Continue?', flags.yes)
+        const report = await pruneStore(sessions, {
+          before: Date.now() - flags.olderThan,
+          artifacts,
+          rule: { keep: flags.keepArtifacts ?? 0, maxAgeMs: flags.olderThan },
+          tenant: flags.tenant,
+        })
+        print(
+          flags.json,
+          report,
+          () =>
+            `${plural(report.sessions.length, 'session')} and ${plural(report.artifacts.length, 'artifact')} removed.`,
+        )
+      }),
+    )
 
 const migrate = (): Command =>
-  withExamples(
-    addStoreOptions(new Command('migrate').description('Upgrade the schema of the store to that of this version.')),
+  commandOverStore(
+    'migrate',
+    'Upgrade the schema of the store to that of this version.',
     'plimsoll store migrate',
   ).action((flags: StoreFlags) =>
     withStores(flags, async ({ sessions }) => {

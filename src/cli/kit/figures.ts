@@ -5,7 +5,7 @@ import { graphemes } from '../../util/graphemes.ts'
 
 export const grouped = (value: number): string => Math.round(value).toLocaleString('en-US')
 
-/** 1,234 → 1.2k; 12,345,678 → 12.3M. Three figures are enough to compare. */
+/** 1,234 → 1.2k; 12,345,678 → 12.3M: three digits, so that figures are easy to compare. */
 export function short(value: number): string {
   const rounded = Math.round(value)
   if (rounded < 1000) return String(rounded)
@@ -37,34 +37,34 @@ export const dollars = (usd: number): string =>
 const WIDE =
   /^(?![\uff61-\uffdc])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
 
-/** Columns that text takes in a terminal. East-Asian wide characters and emoji take two, combining marks none. */
+/** The columns that a text takes in a terminal: East Asian wide characters and emoji two, combining marks none. */
 export function displayWidth(text: string): number {
-  // Nearly everything is printable ASCII.
+  // Most text is printable ASCII, one column per character.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
   for (const { segment } of graphemes(text)) width += graphemeWidth(segment)
   return width
 }
 
-/** Cuts text to a number of columns, with an ellipsis when something is lost. */
+/** Cuts text to a number of columns; cut text ends with an ellipsis. */
 export function fitWidth(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   const segments = segmentsOf(text)
-  return columns <= 0 ? '' : `${segments.slice(0, fitting(segments, columns - 1)).join('')}…`
+  return columns <= 0 ? '' : `${segments.slice(0, countFitting(segments, columns - 1)).join('')}…`
 }
 
-/** The end of a path says more than its beginning. */
+/** Cuts at the front: the end of a path says more than its beginning. */
 export function fitEnd(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   const segments = segmentsOf(text)
-  const kept = fitting(segments.toReversed(), columns - 1)
+  const kept = countFitting(segments.toReversed(), columns - 1)
   return columns <= 0 ? '' : `…${segments.slice(segments.length - kept).join('')}`
 }
 
 const segmentsOf = (text: string): readonly string[] => Array.from(graphemes(text), ({ segment }) => segment)
 
-/** How many of the first segments have room in so many columns. */
-function fitting(segments: readonly string[], columns: number): number {
+/** The number of leading segments that fit into so many columns. */
+function countFitting(segments: readonly string[], columns: number): number {
   let width = 0
   const beyond = segments.findIndex((segment) => (width += graphemeWidth(segment)) > columns)
   return beyond < 0 ? segments.length : beyond
@@ -75,10 +75,10 @@ export const padEnd = (text: string, columns: number): string =>
 export const padStart = (text: string, columns: number): string =>
   ' '.repeat(Math.max(0, columns - displayWidth(text))) + text
 
-// Control characters, and the marks that turn the direction of what follows.
+// Control characters, and marks that change the text direction.
 const CONTROL = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-/** Text from transcripts may hold escape sequences; a report must not move the reader's cursor. */
+/** Text from transcripts may contain escape sequences, which must not move the user's cursor. */
 export const plainText = (text: string): string => stripVTControlCharacters(text).replace(CONTROL, ' ')
 
 function graphemeWidth(grapheme: string): number {
@@ -90,12 +90,12 @@ function graphemeWidth(grapheme: string): number {
 }
 
 export interface ChartOptions {
-  /** Columns of the whole chart, axis included. */
+  /** Columns of the whole chart, with the axis. */
   readonly width: number
   readonly height: number
-  /** A line across the chart: the window. */
+  /** A horizontal line in the chart: the window. */
   readonly line?: number
-  /** Positions (in values) to mark under the axis: compactions. */
+  /** Indexes of values to mark under the axis: compactions. */
   readonly marks?: readonly number[]
 }
 
@@ -103,15 +103,15 @@ const LEVELS = ['', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as c
 const AXIS = 7
 
 /**
- * Columns of eighths of a block. More values than columns share one (its highest shows, since the peak is what overflows);
- * fewer are spread. The line stands where it belongs, also above all values.
+ * A chart whose columns are drawn in eighths of a block. If there are more values than columns, a column shows the highest of its values, because
+ * overflows depend on the peak; fewer values are spread. `line` is drawn at its height, above all values if it is higher.
  */
 export function columnChart(values: readonly number[], options: ChartOptions): readonly string[] {
   const { height, line, marks = [] } = options
   const columns = Math.max(1, options.width - AXIS - 1)
   if (values.length === 0) return []
   const peak = Math.max(1, ...peaks(values, columns))
-  // A window far above the load would press the columns flat: it is named instead of drawn.
+  // A line far above the values would flatten the columns, so it is named instead of drawn.
   const drawLine = line !== undefined && line <= peak * 4
   const top = drawLine ? Math.max(peak, line) : peak
   const heights = peaks(values, columns).map((value) => Math.round((value / top) * height * 8))
@@ -134,10 +134,9 @@ export function columnChart(values: readonly number[], options: ChartOptions): r
   return rows
 }
 
-/** The highest value of each column. */
 function peaks(values: readonly number[], columns: number): readonly number[] {
   const count = Math.min(columns, values.length)
-  // Few values become broader columns, so that a short session still fills the chart.
+  // Few values get broader columns, so that a short session still fills the chart.
   const repeat = Math.max(1, Math.floor(columns / values.length))
   const found = Array.from({ length: count }, (_, column) => {
     const from = Math.floor((column * values.length) / count)
@@ -149,14 +148,14 @@ function peaks(values: readonly number[], columns: number): readonly number[] {
   return found.flatMap((value) => Array.from({ length: repeat }, () => value))
 }
 
-/** A bar of eighths. */
+/** A horizontal bar, drawn in eighths of a block. */
 export function bar(share: number, columns: number): string {
   const eighths = Math.round(Math.max(0, Math.min(1, share)) * columns * 8)
   const rest = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8] as string
   return '█'.repeat(eighths >> 3) + rest
 }
 
-/** Breaks at spaces; a word longer than the terminal is cut. */
+/** Breaks text at spaces; a word longer than the terminal is cut. */
 export function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = []
   let current = ''

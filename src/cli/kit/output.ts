@@ -3,20 +3,19 @@ import { createInterface } from 'node:readline/promises'
 import { displayWidth, fitEnd, fitWidth, padEnd, padStart, plainText, wrap } from './figures.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 
-/** What scripts can rely on. */
+/** Exit codes, stable for scripts. */
 export const EXIT = {
   ok: 0,
-  /** The work could not be done. */
   failure: 1,
   /** The command line or a file it names is wrong. */
   usage: 2,
-  /** The work was done and a check that was asked for did not hold: `replay --check`, `store verify`, `doctor`, `config check`. */
+  /** The command ran, and a check that it was asked for did not pass: `replay --check`, `store verify`, `doctor`, `config check`. */
   broken: 3,
   /** Stopped by Ctrl-C. */
   interrupted: 130,
 } as const
 
-/** The same for people; the reference is written from here. */
+/** The exit codes in words, for the reference. */
 export const EXIT_MEANINGS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], string>> = {
   [EXIT.ok]: 'Done.',
   [EXIT.failure]: 'It could not be done; the message says why and what to do.',
@@ -28,14 +27,14 @@ export const EXIT_MEANINGS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], st
 
 let isServing = false
 
-/** From now on a closed output ends what is said, not what is done: a proxy outlives the terminal or the pipe that it was started in. */
+/** From now on a closed output stops the printing, not the process: a proxy outlives the terminal or pipe that it was started in. */
 export function keepServing(): void {
   isServing = true
 }
 
-/** Without this a write into a closed pipe or terminal would end the process as an unhandled error. */
+/** Without this, writing to a closed pipe or terminal would end the process with an unhandled error. */
 export function tolerateClosedOutput(): void {
-  // `plimsoll inspect … | head` closes the pipe early; that is not an error.
+  // `plimsoll inspect … | head` closes the pipe early; that is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (isServing) return
     if (error.code !== 'EPIPE') throw error
@@ -44,34 +43,36 @@ export function tolerateClosedOutput(): void {
   process.stderr.on('error', () => undefined)
 }
 
-// Colours of our own, control characters but line ends and tabs, and marks that turn the direction of what follows.
+// Our own colours; control characters except line breaks and tabs; marks that change the text direction.
 // oxlint-disable-next-line no-control-regex
 const SPECIAL = /\u001b\[[0-9;]*m|[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** Text with names from outside in it: it may be coloured, but must not move the cursor or rename the window. */
+/** Text that may contain names from outside: colours stay, but escape sequences that move the cursor or change the window title do not. */
 export const harmless = (text: string): string => text.replace(SPECIAL, (found) => (found.length > 1 ? found : ''))
 
-/** JSON in which every character that a terminal could obey is written as an escape. */
+/** JSON in which every character that a terminal could interpret is escaped. */
 export const harmlessJson = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent).replace(
     UNPRINTABLE,
     (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** What a stream can show. Pipes and files get neither colours nor a width of their own. */
+/** What an output stream supports. Pipes and files get no colours and no fixed width. */
 export interface Screen {
   readonly isTerminal: boolean
   readonly colour: boolean
-  /** A line can be drawn over. */
+  /** A line can be overwritten. */
   readonly animates: boolean
-  /** Columns. */
   readonly width: number
 }
 
 const PIPE_WIDTH = 80
 
-/** Colours only on a terminal that is not dumb; NO_COLOR (any value) turns them off, FORCE_COLOR on (0 or false: off). The first has the last word. */
+/**
+ * Colours only on a terminal that is not dumb; NO_COLOR (any value) turns them off, FORCE_COLOR on (0 or false: off). If both are set, NO_COLOR
+ * wins.
+ */
 export function screenOf(
   stream: Pick<WriteStream, 'isTTY' | 'columns'>,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -98,18 +99,18 @@ interface Column {
   readonly head: string
   /** @default 'left' */
   readonly align?: 'left' | 'right'
-  /** Gives way when the terminal is narrow, and keeps its end (paths) or its beginning. One column may. */
-  readonly gives?: 'end' | 'start'
-  /** Left out, the last such column first, where the giving column would become too short to be read. */
+  /** This column gets narrower on a narrow terminal and keeps its end (paths) or its beginning. At most one column has this. */
+  readonly keeps?: 'end' | 'start'
+  /** Left out, the last such column first, when the narrowing column would become unreadably short. */
   readonly optional?: true
 }
 
 const GAP = 2
 const LEAST = 8
-/** Names need this much to be told apart. */
+/** The least width at which names can be told apart. */
 const READABLE = 24
 
-/** Rows under heads. Text from outside is made harmless; no line is wider than the screen where that is possible. */
+/** Rows with headings. Text from outside is made harmless; no line is wider than the screen where that is possible. */
 export function renderTable(
   given: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -124,14 +125,14 @@ export function renderTable(
   const cells = texts.map((row) => shown.map((index) => row[index] ?? ''))
   const widths = shown.map((index) => natural[index]!)
   const total = widthOf(widths)
-  const giving = columns.findIndex(({ gives }) => gives !== undefined)
+  const giving = columns.findIndex(({ keeps }) => keeps !== undefined)
   if (giving >= 0 && total > screen.width)
     widths[giving] = Math.max(LEAST, (widths[giving] ?? 0) - (total - screen.width))
   const line = (row: readonly string[]): string =>
     columns
-      .map(({ align = 'left', gives }, index) => {
+      .map(({ align = 'left', keeps }, index) => {
         const width = widths[index] ?? 0
-        const text = gives === 'end' ? fitEnd(row[index] ?? '', width) : fitWidth(row[index] ?? '', width)
+        const text = keeps === 'end' ? fitEnd(row[index] ?? '', width) : fitWidth(row[index] ?? '', width)
         return align === 'right' ? padStart(text, width) : padEnd(text, width)
       })
       .join(' '.repeat(GAP))
@@ -145,7 +146,7 @@ const widthOf = (widths: readonly number[]): number => widths.reduce((sum, width
 function columnsThatFit(columns: readonly Column[], widths: readonly number[], width: number): readonly number[] {
   let shown = columns.map((_, index) => index)
   const least = (index: number): number =>
-    columns[index]!.gives === undefined ? widths[index]! : Math.min(READABLE, widths[index]!)
+    columns[index]!.keeps === undefined ? widths[index]! : Math.min(READABLE, widths[index]!)
   while (widthOf(shown.map(least)) > width) {
     const optional = shown.findLast((index) => columns[index]!.optional === true)
     if (optional === undefined) break
@@ -154,12 +155,22 @@ function columnsThatFit(columns: readonly Column[], widths: readonly number[], w
   return shown
 }
 
-/** JSON for programs, text for people; one of the two. */
 export function print(asJson: boolean | undefined, value: unknown, text: () => string): void {
   process.stdout.write(asJson === true ? `${harmlessJson(value, 2)}\n` : ended(harmless(text())))
 }
 
-/** Fitted to a terminal; a pipe gets every cell whole, since `grep` and `cut` have no use for an ellipsis. */
+/** Prints a list as JSON or as a table; `none` is printed for an empty list. */
+export function printList<T>(
+  asJson: boolean | undefined,
+  list: readonly T[],
+  none: string,
+  columns: readonly Column[],
+  rowOf: (one: T) => readonly string[],
+): void {
+  print(asJson, list, () => (list.length === 0 ? none : printTable(columns, list.map(rowOf))))
+}
+
+/** Fitted to a terminal. Pipes get every cell in full, because `grep` and `cut` cannot use cut text. */
 export function printTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const screen = screenOf(process.stdout)
   return renderTable(columns, rows, screen.isTerminal ? screen : { ...screen, width: Infinity })
@@ -169,7 +180,7 @@ const ended = (text: string): string => (text === '' || text.endsWith('\n') ? te
 
 export const when = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 
-/** One sentence on standard error: what is wrong and, where we know it, what to do. */
+/** One sentence on standard error: the problem and, if known, what to do about it. */
 export function printError(problem: unknown): void {
   process.stderr.write(harmless(`plimsoll: ${sentenceOf(problem)}\n`))
 }
@@ -182,7 +193,7 @@ export function sentenceOf(problem: unknown): string {
   return `${message} (PLIMSOLL_DEBUG=1 prints the stack.)`
 }
 
-/** Sentences broken at spaces where a terminal would break them inside a word; whatever fits, and pipes, stay as they are. */
+/** Breaks long sentences at spaces for a terminal. Lines that fit, and output to pipes, stay unchanged. */
 export function wrapped(text: string, { isTerminal, width }: Pick<Screen, 'isTerminal' | 'width'>): string {
   if (!isTerminal) return text
   return text
@@ -195,15 +206,15 @@ export function wrapped(text: string, { isTerminal, width }: Pick<Screen, 'isTer
     .join('\n')
 }
 
-/** One line that is drawn over itself, on a terminal only. */
+/** One line that is overwritten, on a terminal only. */
 interface Progress {
   show(done: number, total: number, what: string): void
-  /** Takes the line away, so that output starts on a clean one. */
+  /** Erases the line, so that output starts on an empty one. */
   clear(): void
 }
 
 const BAR = 24
-// A terminal cannot show more, and drawing is not what the time is for.
+// Drawing more often would not be visible and takes time.
 const REDRAW_MS = 50
 const ERASE_LINE = '\r\u001B[2K'
 
@@ -231,7 +242,7 @@ export function progressOn(
   }
 }
 
-/** Asks before something is deleted. Without a terminal nobody can answer, so `--yes` is needed. */
+/** Asks before something is deleted. Without a terminal there is no answer, so `--yes` is required. */
 export async function confirmed(question: string, yes: boolean | undefined): Promise<void> {
   if (yes === true) return
   if (!process.stdin.isTTY)

@@ -6,15 +6,13 @@ import { dollars, grouped, percent, plainText, plural, short } from '../kit/figu
 import { composition, linesPart, loadChart, shown, table } from './parts.ts'
 
 export interface InspectAllOptions extends Omit<InspectOptions, 'window' | 'countText' | 'price'> {
-  /** Counts as the recording's model does. */
   readonly countText: (text: string, model: string | undefined) => number
-  /** One window for all, or by model. */
+  /** One window for all recordings, or by model. */
   readonly window?: number | ((model: string | undefined) => number | undefined)
-  /** List prices by model. */
   readonly price?: (model: string | undefined) => PriceModel | undefined
 }
 
-/** Inspects recordings, each as its model counts and costs. */
+/** Inspects recordings, each with its own model's counts and prices. */
 export const inspectAll = (
   recordings: readonly InspectSource[],
   { window, price, countText, ...rest }: InspectAllOptions,
@@ -29,7 +27,7 @@ export const inspectAll = (
     })
   })
 
-/** Where the tokens went. Without details: only what all sessions come to. */
+/** The report of where the tokens went. Without details: only the overview of all sessions. */
 export function inspectReport(inspections: readonly Inspection[], details = true): Report {
   const title = inspections.length === 1 ? titleOf(inspections[0]!) : plural(inspections.length, 'session')
   return {
@@ -116,7 +114,7 @@ function inspectSection(inspection: Inspection): ReportSection {
   }
 }
 
-/** Results of the smaller tools stand together. */
+/** Results of smaller tools share one name. */
 const layerName = (layer: Inspection['composition'][number]): string =>
   layer.kind === 'results' && layer.tool === undefined ? 'results: other tools' : sliceName(layer)
 
@@ -150,7 +148,7 @@ const KINDS: Readonly<Record<string, string>> = {
 const sliceName = (slice: { readonly kind: string; readonly tool?: string }): string =>
   slice.kind === 'results' ? `results: ${plainText(slice.tool ?? 'unknown tool')}` : (KINDS[slice.kind] ?? slice.kind)
 
-/** What it is, and what it is about; the second may be long. */
+/** What the item is, and its target, which may be long. */
 function itemName(item: BigItem): { readonly what: string; readonly target: string } {
   const what = item.tool ?? KINDS[item.kind] ?? item.kind
   return { what: plainText(item.kind === 'call' ? `call of ${what}` : what), target: plainText(item.target ?? '') }
@@ -187,10 +185,10 @@ function costOf({ costUsd, outputPartial }: Inspection): string {
   return ` At list prices that is ${dollars(costUsd)}${outputPartial ? ' without the output, which the file does not count' : ''}.`
 }
 
-/** Below this share of what was sent, a tool is named together with the others. */
+/** Tools with a smaller share of what was sent are grouped together. */
 const SMALL = 0.01
 
-/** What is worth a line of its own: results of tools that took little are one line. */
+/** The rows to show: results of tools with few tokens share one row. */
 function shownSlices({ slices, sentTokens }: Pick<Inspection, 'slices' | 'sentTokens'>): readonly Slice[] {
   const isSmall = ({ kind, sentTokens: sent }: Slice): boolean => kind === 'results' && sent < SMALL * sentTokens
   const small = slices.filter(isSmall)

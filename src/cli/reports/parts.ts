@@ -6,18 +6,18 @@ interface LoadChart {
   readonly title: string
   /** Tokens of each call's prompt, as sent. */
   readonly sent: readonly number[]
-  /** What the prompts would have been without any compaction. */
+  /** The prompts without any compaction. */
   readonly whole?: readonly number[]
-  /** Drawn where it is not far above everything. */
+  /** Left out when it is far above all values. */
   readonly line?: LoadPart['line']
   /** Where compaction starts and what it aims at, by call. */
   readonly thresholds?: readonly (Thresholds | undefined)[]
-  /** Calls, from 0, that a compaction came before. */
+  /** Indexes of the calls right after a compaction. */
   readonly marks: readonly number[]
   readonly label: string
 }
 
-/** Tokens per call; nothing for a single call. */
+/** A chart of tokens by call; empty for a single call. */
 export function loadChart({ title, sent, whole, line, thresholds = [], marks, label }: LoadChart): ReportPart | false {
   if (sent.length < 2) return false
   const peak = [...sent, ...(whole ?? [])].reduce((most, one) => Math.max(most, one), 1)
@@ -31,7 +31,7 @@ export function loadChart({ title, sent, whole, line, thresholds = [], marks, la
     sent: sent.map(Math.round),
     whole: whole?.map(Math.round),
     line: shownLine,
-    // Thresholds stand below the limit: without it in view they would stand alone above everything.
+    // The thresholds are below the limit: drawn without it, they would be the highest line.
     thresholds:
       shownLine === undefined || known.length === 0
         ? undefined
@@ -40,13 +40,13 @@ export function loadChart({ title, sent, whole, line, thresholds = [], marks, la
   }
 }
 
-/** A refused call has none: the ones before it hold on, and those that come first hold before. */
+/** Fills gaps: a refused call has no thresholds and takes those of the call before, the first ones those of the first known call. */
 function filled(thresholds: readonly (Thresholds | undefined)[]): readonly Thresholds[] {
   let last = thresholds.find((each) => each !== undefined)
   return last === undefined ? [] : thresholds.map((each) => (last = each ?? last!))
 }
 
-/** As many as the page has colours for. */
+/** The number of colours in the page's style sheet. */
 const MOST_PARTS = 8
 
 export function composition(calls: readonly Parted[]): ReportPart | false {
@@ -64,6 +64,6 @@ export const table = (
 export const linesPart = (title: string, lines: readonly ReportLine[]): ReportPart | false =>
   lines.length > 0 && { kind: 'lines', title, lines }
 
-/** A part without anything to show is left out. */
+/** Leaves out parts that are false. */
 export const shown = (parts: readonly (ReportPart | false)[]): readonly ReportPart[] =>
   parts.filter((part) => part !== false)

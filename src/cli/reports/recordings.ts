@@ -1,21 +1,23 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PlimsollError } from '../../core/errors.ts'
 import { loadFile } from '../../lab/transcripts/load.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
-import { sentenceOf } from '../kit/output.ts'
+import { singlePage } from '../../dashboard/static-files.ts'
+import type { Report } from '../../dashboard/page-types.ts'
+import { EXIT, printError, progressOn, screenOf, sentenceOf } from '../kit/output.ts'
 
 const SESSION_FILE = /\.(?:jsonl|json|ndjson|traj)(?:\.gz)?$/
-const NOT_OURS = new Set(['node_modules', '.git'])
+const SKIPPED_FOLDERS = new Set(['node_modules', '.git'])
 
 export interface GivenFile {
   readonly path: string
-  /** Named on the command line; others were found in a folder, where files that hold no transcript are normal. */
+  /** The user named the file. Other files were found in a folder, which may contain files that are no transcripts. */
   readonly named: boolean
 }
 
-/** Files as they were given, and session files below folders. Paths that are not there reject. */
+/** The given files, and session files in the given folders. Rejects for paths that do not exist. */
 export async function findFiles(paths: readonly string[]): Promise<readonly GivenFile[]> {
   const found: GivenFile[] = []
   for (const path of paths) {
@@ -32,20 +34,20 @@ async function walk(folder: string, found: GivenFile[]): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true })
   for (const entry of entries.toSorted((a, b) => a.name.localeCompare(b.name))) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory() && !NOT_OURS.has(entry.name)) await walk(path, found)
+    if (entry.isDirectory() && !SKIPPED_FOLDERS.has(entry.name)) await walk(path, found)
     else if (entry.isFile() && SESSION_FILE.test(entry.name)) found.push({ path, named: false })
   }
 }
 
 export interface LoadedFiles {
   readonly recordings: readonly Recording[]
-  /** One sentence per file that gave nothing. */
+  /** One sentence for each file that could not be read. */
   readonly failures: readonly string[]
-  /** Files of a folder that hold something else. */
+  /** Number of files in folders that are no transcripts. */
   readonly others: number
 }
 
-/** Loads what can be loaded: one bad file does not take the others with it. */
+/** Loads every file that can be read; the others are listed as failures. */
 export async function loadFiles(
   files: readonly GivenFile[],
   options: LoadOptions,
@@ -70,13 +72,29 @@ export async function loadFiles(
   return { recordings, failures, others }
 }
 
-/** The only recording of a file is told by the file alone. */
+/** The same with progress and failures on standard error. A failure also sets the exit code. */
+export async function loadWithProgress(files: readonly GivenFile[], options: LoadOptions): Promise<LoadedFiles> {
+  const progress = progressOn(process.stderr, screenOf(process.stderr))
+  const loaded = await loadFiles(files, options, (done, file) => progress.show(done, files.length, file))
+  progress.clear()
+  loaded.failures.forEach(printError)
+  if (loaded.failures.length > 0) process.exitCode = EXIT.failure
+  return loaded
+}
+
+/** Writes the page of `--html`, and says so unless the output is JSON. */
+export async function writePage(report: Report, file: string, isJson = false): Promise<void> {
+  await writeFile(file, await singlePage(report))
+  if (!isJson) process.stdout.write(`Wrote ${file}.\n`)
+}
+
+/** The only recording of a file needs no name beside the file's. */
 function namedApart(recordings: readonly Recording[]): readonly Recording[] {
   if (recordings.length !== 1) return recordings
   return recordings.map(({ name: _name, ...recording }) => recording)
 }
 
-/** How a recording becomes requests again. */
+/** Options for turning a recording into requests. */
 export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOptions, 'resend'>>): Command {
   return command
     .addOption(
@@ -105,7 +123,7 @@ export function addLoadOptions(command: Command, defaults: Required<Pick<LoadOpt
     )
 }
 
-/** `--html session.jsonl` would write over the session that it should read. */
+/** Refuses `--html session.jsonl`, which would overwrite the session to be read. */
 export function htmlFile(text: string): string {
   if (/\.html?$/i.test(text)) return text
   throw new InvalidArgumentError('The name of the page should end in .html.')

@@ -7,7 +7,7 @@ import { displayWidth, dollars, fitEnd, grouped, padEnd, padStart, plainText, pl
 import { painterOf, type Screen } from '../kit/output.ts'
 import { composition, linesPart, loadChart, shown, table } from './parts.ts'
 
-/** The chart, what each compaction did and put in, and what it cost. With details: a line for each call. */
+/** A chart, the effect and the record of each compaction, and the cost. With details, also a line per call. */
 export function replayReport(sessions: readonly ReplayedSession[], details = false): Report {
   const title = sessions.length === 1 ? plainText(sessions[0]!.result.file) : plural(sessions.length, 'replay')
   return {
@@ -66,7 +66,7 @@ function replaySection(replayed: ReplayedSession, details: boolean): ReportSecti
     ],
     parts: shown([
       replayedLoad(replayed),
-      // Calls that were refused sent nothing.
+      // Refused calls sent nothing.
       composition(steps.map(({ parts = {} }) => ({ parts }))),
       {
         kind: 'figures',
@@ -79,7 +79,7 @@ function replaySection(replayed: ReplayedSession, details: boolean): ReportSecti
       },
       compactions(replayed),
       table(
-        'Taken out before the first send',
+        'Shortened before the first send',
         ['call', 'bytes', 'shown', 'handle'],
         replayed.offloads.map(({ call, originalBytes, shownBytes, handle }) => [
           call + 1,
@@ -101,13 +101,13 @@ function replaySection(replayed: ReplayedSession, details: boolean): ReportSecti
   }
 }
 
-/** As the limit is compared with: an upper bound. */
+/** The upper bound, which is what the limit is compared with. */
 const largestOf = ({ steps }: Pick<ReplayedSession, 'steps'>): number =>
   steps.reduce((most, { load }) => Math.max(most, load), 0)
 
 function replayedLoad(replayed: ReplayedSession): ReportPart | false {
   const { steps, result, epochs } = replayed
-  // An epoch's `before` was measured with the one before it in place: what they took out adds up.
+  // An epoch's `before` was measured under the previous epoch, so what both removed is added up.
   let takenOut = 0
   const whole = steps.map(({ load, call }) => {
     for (const epoch of epochs) if (epoch.call === call) takenOut += Math.max(0, epoch.before - epoch.after)
@@ -136,7 +136,7 @@ const callTable = ({ steps }: ReplayedSession): ReportPart | false =>
     ]),
   )
 
-/** How much of the work goes on after a compaction. */
+/** How much of the removed history the prompt still says after compactions, and how readable the record is. */
 function handover({ result }: ReplayedSession): ReportPart | false {
   const { compactions, userKept, assistantKept, linesAlone, gapMarks, callsWithArgument, openItems } = result.handover
   return (
@@ -182,7 +182,6 @@ function checks({ result, steps }: ReplayedSession): ReportPart | false {
   return linesPart('Checks', lines)
 }
 
-/** Each with the text that the model reads in place of what was taken out. */
 function compactions({ epochs }: ReplayedSession): ReportPart | false {
   return (
     epochs.length > 0 && {
@@ -223,7 +222,7 @@ export function renderComparison(results: readonly ReplayResult[], screen: Pick<
   const rows = [...groups].map(([name, group]) => [name, ...cellsOf(group)])
   const table = [['', ...HEAD], ...rows]
   const turned = ['', ...HEAD].map((_, column) => table.map((row) => row[column] ?? ''))
-  // Where the measures do not fit side by side the policies may; else each policy has lines of its own.
+  // If the measures do not fit side by side, the table is turned; if that does not fit either, each policy gets its own lines.
   const [heads, ...figures] = aligned(table, screen.width) ?? aligned(turned, screen.width) ?? []
   const lines =
     heads === undefined
@@ -235,7 +234,7 @@ export function renderComparison(results: readonly ReplayResult[], screen: Pick<
   return `${[title, ...lines].join('\n')}\n`
 }
 
-/** Names to the left, figures to the right; undefined when that is too wide. */
+/** Aligns names left and figures right; undefined when the table is wider than the screen. */
 function aligned(table: readonly (readonly string[])[], width: number): readonly string[] | undefined {
   const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => displayWidth(row[column] ?? ''))))
   if (widths.reduce((sum, one) => sum + one + 2, -2) > width) return undefined
@@ -274,7 +273,7 @@ function cellsOf(group: readonly ReplayResult[]): readonly string[] {
   ]
 }
 
-/** Writes what each compaction put in to a file of its own, named after session, policy, window and call. */
+/** Writes each compaction's record to a file named after session, policy, window and call. */
 export function dumpRecords(folder: string, { result, epochs: declared }: ReplayedSession): void {
   mkdirSync(folder, { recursive: true })
   for (const epoch of declared) {
@@ -285,7 +284,7 @@ export function dumpRecords(folder: string, { result, epochs: declared }: Replay
   }
 }
 
-/** Names of sessions come from outside: only plain characters of the last part become a file name. */
+/** Session names come from outside: a file name gets only plain characters of the last part. */
 const fileName = (file: string): string =>
   basename(file)
     .replace(/[^\w.-]+/g, '_')

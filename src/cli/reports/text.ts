@@ -15,21 +15,21 @@ import {
 import { painterOf, renderTable, type Painter, type Screen } from '../kit/output.ts'
 
 export interface ReportLook extends Pick<Screen, 'width' | 'colour'> {
-  /** Rows of a table. @default 12 */
+  /** Rows shown of a table. @default 12 */
   readonly rows?: number
-  /** Every row and sentence, and texts in full. @default false: the first ones and a count */
+  /** Shows every row and sentence, and full texts. @default false: the first ones and a count */
   readonly details?: boolean
 }
 
 const LEAST_WIDTH = 20
 const MAX_WIDTH = 120
-/** Below this a chart is lower too. */
+/** Narrower terminals also get lower charts. */
 const NARROW = 60
 const ROWS_SHOWN = 12
-/** A sentence may take several lines: the first few say it all. */
+/** Most lines shown of a note. */
 const SENTENCES_SHOWN = 4
 
-/** A report for a terminal, as the page shows it. No line is wider than the terminal, but for texts that were asked for in full. */
+/** A report for a terminal, with the same content as the page. Lines fit the terminal, except full texts. */
 export function renderReport({ sections }: Report, look: ReportLook): string {
   const text = new ReportText(look)
   const blocks = sections.map(({ title, about, figures = [], said = '', parts }) => {
@@ -68,7 +68,7 @@ class ReportText {
       case 'load':
         return this.#load(part)
       case 'composition':
-        // Stacked areas need colours: the page has them.
+        // Stacked areas need colours, so only the page shows them.
         return []
       case 'figures':
         return this.#figures(part.figures)
@@ -80,7 +80,7 @@ class ReportText {
         return this.#limited(
           part.texts.map(({ title, about, text }) => [
             fitWidth(`${title}: ${about}`, this.width),
-            // Text of a transcript must not steer the terminal.
+            // Text of a transcript must not contain terminal escape sequences.
             ...(this.#details ? text.split('\n').map(plainText) : []),
           ]),
           this.#rows,
@@ -140,14 +140,14 @@ class ReportText {
     })
   }
 
-  /** The first column of figures and the last column say what a row is; the others give way to them. */
+  /** The first column of figures and the last column identify a row; other columns are left out before them. */
   #table({ heads, rows }: ReportTable): readonly string[] {
     const columns = heads.map((head, index) => {
       const isLast = index === heads.length - 1
       return {
         head,
         align: typeof rows[0]?.[index] === 'number' ? ('right' as const) : ('left' as const),
-        gives: isLast ? ('end' as const) : undefined,
+        keeps: isLast ? ('end' as const) : undefined,
         optional: index > 0 && !isLast ? (true as const) : undefined,
       }
     })

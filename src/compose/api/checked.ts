@@ -194,7 +194,7 @@ export const TOOL_ARGUMENTS = {
 /** What the other functions of Plimsoll take. */
 const FACE_ARGUMENTS = {
   tools: [
-    argument('session', driver('what plimsoll.session({ id }) gives', 'prepare', 'scope')),
+    argument('session', driver('the result of plimsoll.session({ id })', 'prepare', 'scope')),
     argument('format'),
     options({ window: tokens() }),
   ],

@@ -55,7 +55,7 @@ export function liveSettings(
           tokenizers,
           onEvent: note,
         }
-        return once(async () => depsUnder(await deps(), policy, given))
+        return once(async () => depsForPolicy(await deps(), policy, given))
       }
       // Made again after each change of settings. Made at once too, so that a wrong policy name throws immediately.
       let made = { of: generation, parts: make() }
@@ -109,7 +109,7 @@ interface UnderPolicy {
 }
 
 /** The engine's parts, changed for a policy. */
-async function depsUnder(all: EngineDeps, policy: Policy, given: UnderPolicy): Promise<EngineDeps> {
+async function depsForPolicy(all: EngineDeps, policy: Policy, given: UnderPolicy): Promise<EngineDeps> {
   checkSteps(policy)
   const { estimator = {}, tokenBudget } = policy
   const deps = withPrices(withWindow(all, given.window), policy.prices)

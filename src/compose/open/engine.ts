@@ -24,7 +24,7 @@ import type { Foundation } from './foundation.ts'
 import { findSecret } from '../home.ts'
 import { packageVersion } from '../../util/package-root.ts'
 import { once } from '../../util/once.ts'
-import { presentAside } from './present-aside.ts'
+import { presentInThread } from './present-in-thread.ts'
 import type { OpenModels, OpenTokenizers } from './models.ts'
 
 /** The engine's parts, opened on the first request. */
@@ -61,7 +61,7 @@ export function openEngine(
   const outboxes = new Set<() => Promise<boolean>>()
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
-  const aside = presentAside(presentText)
+  const inThread = presentInThread(presentText)
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
     const url = typeof options.artifacts === 'string' ? options.artifacts : artifactsBeside(storeUrl ?? 'memory:')
@@ -85,7 +85,7 @@ export function openEngine(
       addressOf: artifactAddress(key),
       present: inline,
       // `toolSummaries` are functions, which cannot be passed to a thread.
-      presentLong: options.toolSummaries === undefined ? aside.present : undefined,
+      presentLong: options.toolSummaries === undefined ? inThread.present : undefined,
       describeResult: registry.summarise,
       provenance: readerProvenance(key),
       clock,
@@ -113,7 +113,7 @@ export function openEngine(
     },
     saveLearned: () => calibrations.flush(),
     async close() {
-      await aside.close()
+      await inThread.close()
       if (deps.started()) await (await deps()).artifacts.close()
     },
   }

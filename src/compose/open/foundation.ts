@@ -35,7 +35,7 @@ export interface Foundation {
   readonly closings: readonly (() => Promise<void>)[]
 }
 
-export function layFoundation(options: PlimsollOptions): Foundation {
+export function openFoundation(options: PlimsollOptions): Foundation {
   const clock = options.clock ?? systemClock
   const storeUrl = typeof options.store === 'object' ? undefined : (options.store ?? defaultStore())
   // Without a given clock, a shared database times leases by its own clock: the machines' clocks may differ.

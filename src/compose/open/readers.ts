@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../util/bounded-map.ts'
 import type { EventBody } from '../../core/events.ts'
 import { costOfUsage } from '../../core/price.ts'
-import { isInstalled } from '../../drivers/sandbox/guarded-worker.ts'
+import { isInstalled } from '../../drivers/optional-package.ts'
 import { quickjsSandbox } from '../../drivers/sandbox/quickjs.ts'
 import { sqljsEngine } from '../../drivers/sandbox/sqljs.ts'
 import type { EngineDeps } from '../../engine/deps.ts'

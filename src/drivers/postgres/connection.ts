@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import { PlimsollError, isPlimsollError } from '../../core/errors.ts'
+import { importOptional } from '../optional-package.ts'
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`. */
@@ -92,12 +93,7 @@ export function connectPostgres(options: PostgresOptions) {
 }
 
 async function openPool(url: string, poolSize: number, schema: string): Promise<Pool> {
-  const { default: pg } = await import('pg').catch((cause: unknown) => {
-    throw new PlimsollError('bad-config', 'The Postgres store needs the package pg.', {
-      advice: 'Run `npm install pg`.',
-      cause,
-    })
-  })
+  const { default: pg } = await importOptional<typeof import('pg')>('pg', 'The Postgres store')
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,

@@ -1,39 +1,10 @@
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
 import { setTimeout } from 'node:timers/promises'
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads'
 import { PlimsollError } from '../../core/errors.ts'
 import { withDeadline } from '../../util/deadline.ts'
 import { mutex } from '../../util/mutex.ts'
 import { packageRoot } from '../../util/package-root.ts'
-
-/** The path of an optional package's file; `unsupported` and how to install it when the package is not there. */
-export function optionalPackage(
-  specifier: string,
-  neededFor: string,
-  resolve = createRequire(import.meta.url).resolve,
-): string {
-  const name = specifier.split('/')[0] ?? specifier
-  try {
-    return resolve(specifier)
-  } catch (error) {
-    throw new PlimsollError('unsupported', `${neededFor} needs the optional package ${name}, which is not installed.`, {
-      advice: `Install it with: npm install ${name}`,
-      fields: { package: name },
-      cause: error,
-    })
-  }
-}
-
-/** Whether an optional package is there; nothing of it is loaded. */
-export function isInstalled(specifier: string, resolve = createRequire(import.meta.url).resolve): boolean {
-  try {
-    resolve(specifier)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** The worker did not answer: it ran out of time, or the thread itself ended. */
 export interface Stopped {

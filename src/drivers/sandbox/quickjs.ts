@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Sandbox, SandboxRequest, SandboxResult } from '../../ports/sandbox.ts'
-import { guardedWorker, lazyWorker, optionalPackage, workerBeside } from './guarded-worker.ts'
+import { optionalPackage } from '../optional-package.ts'
+import { guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
 import type { QuickjsWorkerData } from './quickjs-worker.ts'
 
 /** Inputs pass into the guest at 20 MB/s. */

@@ -1,5 +1,6 @@
 import type { SqlEngine, SqlRequest, SqlResult } from '../../ports/sql-engine.ts'
-import { guardedWorker, lazyWorker, optionalPackage, workerBeside } from './guarded-worker.ts'
+import { optionalPackage } from '../optional-package.ts'
+import { guardedWorker, lazyWorker, workerBeside } from './guarded-worker.ts'
 import type { SqljsWorkerData } from './sqljs-worker.ts'
 
 /** Records load at 2 MB/s. */

@@ -1,10 +1,10 @@
-import { createRequire } from 'node:module'
 import type { Attributes, Meter, Tracer } from '@opentelemetry/api'
 import type { EventOf, EventSink } from '../../core/events.ts'
 import type { PriceModel } from '../../core/price.ts'
 import { type ManagedCall, unmanagedCost } from '../../meter/ledger/ledger.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
+import { packageRequire } from '../../util/package-root.ts'
 
 export type OpenTelemetryApi = typeof import('@opentelemetry/api')
 
@@ -275,4 +275,4 @@ function connect({ load = installed, version, priceOf, providerOf }: TelemetryOp
   return [calls, onEvent]
 }
 
-const installed = (): OpenTelemetryApi => createRequire(import.meta.url)('@opentelemetry/api') as OpenTelemetryApi
+const installed = (): OpenTelemetryApi => packageRequire()('@opentelemetry/api') as OpenTelemetryApi

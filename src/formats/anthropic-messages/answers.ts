@@ -10,7 +10,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   errorTypeOf,
   piece,
   PLAIN_ANSWERS,
@@ -18,7 +18,7 @@ import {
 import { byToolChoice, eventOf, type HiddenWire, type Passed, VisibleStream } from '../wire/steps.ts'
 import { readBlock } from './decode.ts'
 
-/** Input is reported without its cached part; ours includes it. */
+/** The vendor's input count excludes cached tokens; ours includes them. */
 function readUsage(fields: Fields): Usage {
   const cacheRead = amount(fields, 'cache_read_input_tokens')
   const lifetimes = nested(fields, 'cache_creation')
@@ -68,7 +68,7 @@ export function readResponse(body: unknown): ModelResponse {
   }
 }
 
-/** The member of a block that each kind of delta brings a piece of. */
+/** The member of a block that each kind of delta extends. */
 const DELTAS: Readonly<Record<string, string>> = {
   text_delta: 'text',
   thinking_delta: 'thinking',
@@ -97,21 +97,21 @@ export function stream(): StreamReducer {
         block['citations'] = [...listOf(block['citations']), delta['citation']]
     } else if (type === 'message_delta') {
       message = { ...message, ...recordOf(event['delta']) }
-      // The closing usage is cumulative and may leave out what the opening one already said.
+      // The usage of the closing event is cumulative and may omit numbers of the opening event.
       for (const [key, value] of Object.entries(recordOf(event['usage']) ?? {})) if (value !== null) usage[key] = value
     } else if (type === 'message_stop') seen.done = true
   })
 }
 
 function finishBlock({ partial_json: json, ...block }: MutableFields): MutableFields {
-  // A cut stream leaves half an argument object; what arrived before it is still worth recording.
+  // A cut stream leaves incomplete arguments; what arrived of them is kept.
   if (typeof json === 'string' && json !== '') block['input'] = parsedJson(json) ?? { partial: json }
   return block
 }
 
 export const stopOf = (stop: StopReason): string => stopWord(STOP_REASONS, stop)
 
-/** Cached tokens stand beside the input here. */
+/** On this wire, cached tokens are reported beside the input, not within it. */
 export const usageOf = (usage: Usage | undefined): Fields => ({
   input_tokens: usage === undefined ? 0 : Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite),
   cache_creation_input_tokens: usage?.cacheWrite ?? 0,
@@ -168,7 +168,7 @@ function pieces(event: Fields): AnswerPiece[] {
   const key = `block ${numberOf(event['index']) ?? 0}`
   const block = recordOf(event['content_block'])
   if (event['type'] === 'content_block_start') {
-    if (block?.['type'] === 'tool_use') return begun(key, block['id'], block['name'])
+    if (block?.['type'] === 'tool_use') return callPiece(key, block['id'], block['name'])
     return piece('text', key, block?.['text'])
   }
   if (event['type'] !== 'content_block_delta') return []
@@ -216,16 +216,16 @@ export const steps: HiddenWire = {
   stream: (isOurs) => new AnthropicStream(steps, isOurs),
 }
 
-/** Declared with a schema, or one of Anthropic's own kinds that the client runs. */
+/** Tools that the client runs: declared with a schema, or one of Anthropic's client-side tools. */
 const isRunByClient = (tool: Fields): boolean =>
   tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
-/** Without a call of the client's own there is nothing for it to run. */
+/** `tool_use` becomes `end_turn` if none of the visible calls is the client's. */
 const shownStop = (reason: unknown, hasCalls: boolean): unknown =>
   reason === 'tool_use' && !hasCalls ? 'end_turn' : reason
 
 class AnthropicStream extends VisibleStream {
-  /** Of the answer at hand: it begins with its input and ends with its output. */
+  /** The usage of the current answer: the first event has the input, the last one the output. */
   #usage: unknown
   #hasCalls = false
 
@@ -259,7 +259,7 @@ class AnthropicStream extends VisibleStream {
     return eventOf(event, {
       ...data,
       delta: { ...delta, stop_reason: shownStop(delta['stop_reason'], this.#hasCalls) },
-      // The client has the first answer's input; the last one's tells how full the window is.
+      // The client already has the first answer's input; the last answer's shows how full the window is.
       usage: { ...recordOf(this.#usage), ...recordOf(data['usage']) },
     })
   }

@@ -9,17 +9,16 @@ import { badInput, objectsIn, placedItem, toolsUnder } from '../kit/reading.ts'
 
 export const FORMAT = 'anthropic-messages'
 
-/** Where an item stands: a block of a message, or the content that is a message's only item. */
+/** The position of an item: a block of a message, or content that is a message's only item. */
 export interface ItemPosition extends Position {
-  /** True when the content is a plain string, or an empty list, and there is no block. */
+  /** True when the content has no blocks: a plain string, or an empty list. */
   readonly bare: boolean
 }
 
-/** Blocks of a provider-run tool come as `x_tool_use` and `x_tool_result`; the family grows, so the rule is structural. */
+/** Blocks of provider-run tools are called `x_tool_use` and `x_tool_result`. New ones keep appearing, so they are recognised by this pattern. */
 const isServerCall = (type: string): boolean => type !== 'tool_use' && type.endsWith('tool_use')
 const isServerResult = (type: string): boolean => type !== 'tool_result' && type.endsWith('tool_result')
 
-/** This wire's bodies, read. */
 export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: ['cache_control'],
@@ -35,12 +34,12 @@ export const { positionOf, nodeAt, decode } = body
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Reads one content block. `raw` gives its JSON text, `rawInput` that of a call's arguments, as they stand on the wire. */
+/** Reads one content block. `raw` returns its JSON text, `rawInput` that of a call's arguments, as on the wire. */
 export function readBlock(block: Block, role: Role, raw: () => string, rawInput: () => string): ItemCore {
   const type = stringOf(block['type']) ?? ''
   if (type === 'text') return { kind: role === 'assistant' ? 'assistant' : 'user', text: stringOf(block['text']) ?? '' }
   if (type === 'thinking') return { kind: 'reasoning', text: stringOf(block['thinking']) ?? '', sealed: true }
-  // Encrypted: only its issuer can read it, so there is no text to show; the meter takes its size from the payload.
+  // Encrypted, and only readable by its issuer, so it has no text; the meter derives its size from the payload.
   if (type === 'redacted_thinking') {
     return { kind: 'reasoning', text: '', sealed: true, ...sealedBy(stringOf(block['data'])) }
   }
@@ -95,7 +94,7 @@ function readMedia(block: Block): Media {
   }
 }
 
-/** A document can carry plain text instead of a file; that text is what the model reads. */
+/** A document may contain plain text instead of a file; the model reads that text. */
 function documentText(block: Block): string {
   const source = recordOf(block['source'])
   if (source?.['type'] === 'text') return stringOf(source['data']) ?? ''
@@ -124,7 +123,7 @@ function readMessage({ root, toolNames }: Reader, message: Fields, index: number
   const { role, content } = message
   if (role !== 'user' && role !== 'assistant' && role !== 'system')
     throw badInput(FORMAT, `${path}.role`, '"user" or "assistant"')
-  // An empty list says as little as an empty string; one item stands for it, so that the message keeps its place.
+  // An item stands for an empty list, as for an empty string, so that the message is not lost.
   if (typeof content === 'string' || (Array.isArray(content) && content.length === 0)) {
     const kind = role === 'system' ? 'instruction' : role === 'assistant' ? 'assistant' : 'user'
     const place: ItemPosition = { message: index, bare: true, index: 0 }
@@ -149,7 +148,7 @@ function readMessage({ root, toolNames }: Reader, message: Fields, index: number
   })
 }
 
-/** Clients move their cache marks from request to request; a block is the same block with or without one. */
+/** The block's text without its cache mark, because clients move their marks between requests. */
 function unmarked(block: JsonNode): string {
   const [mark] = spliceMembers(block, new Map([['cache_control', undefined]]))
   return mark === undefined
@@ -157,7 +156,7 @@ function unmarked(block: JsonNode): string {
     : block.text.slice(block.start, mark.start) + block.text.slice(mark.end, block.end)
 }
 
-/** What Anthropic's own tools add, by its documents or, where those are silent, by what others of the kind do. */
+/** Tokens that Anthropic's own tools add, by its documentation or else by that of similar tools. */
 const DESCRIBED: readonly (readonly [RegExp, number])[] = [
   [/^bash_/, 245],
   [/^text_editor_/, 700],
@@ -173,7 +172,7 @@ function readTools({ root }: Reader): ToolDeclaration[] {
   }))
 }
 
-/** Types of tools that run at the client: Anthropic only describes them. */
+/** Types of tools that the client runs: Anthropic only describes them to the model. */
 const CLIENT_TOOLS = /^(?:custom|bash_|text_editor_|computer_|memory_)/
 
 function readSettings(body: Fields): RequestSettings {
@@ -181,7 +180,7 @@ function readSettings(body: Fields): RequestSettings {
   const choice = recordOf(body['tool_choice'])?.['type']
   const format = body['output_format'] ?? recordOf(body['output_config'])?.['format']
   const isShaped = choice === 'any' || choice === 'tool' || (format !== undefined && format !== null)
-  // Context management takes parts out of the prompt; a container and MCP servers put some in.
+  // Context management removes parts of the prompt; a container and MCP servers add some.
   const held = ['mcp_servers', 'container', 'context_management'].filter((key) => (body[key] ?? null) !== null)
   const tools = recordsIn(body['tools']).flatMap(({ type }) => stringOf(type) ?? [])
   const unseen = [...held, ...tools.filter((type) => !CLIENT_TOOLS.test(type))]

@@ -27,7 +27,7 @@ export const encode = encoder<ItemPosition>({
   inserted,
   within: (source, message, kept, marks) =>
     elementSplices({ body, edit }, source, member(message, 'content'), kept, marks),
-  // Thinking cannot carry a mark, empty text is refused with one, a plain string has no room, and opaque blocks stay as they came.
+  // A mark on thinking or empty text is refused, a plain string has no place for one, and opaque blocks must not change.
   mayCarry(item, place) {
     const isEmpty = item.text === '' && item.media === undefined
     return place?.bare !== true && item.sealed !== true && !isEmpty
@@ -38,7 +38,7 @@ export const encode = encoder<ItemPosition>({
 /** The vendor refuses a lower trigger. */
 const LEAST_COMPACT_TOKENS = 50_000
 
-/** A client that manages its own context keeps its own words about it. */
+/** Adds context management, unless the client requested its own. */
 function setNative(root: JsonNode, native: NativeManagement, members: Members): void {
   if ((member(root, 'context_management')?.value ?? null) !== null) return
   const edits = editsOf(recordOf(root.value) ?? {}, native)
@@ -49,7 +49,7 @@ function editsOf(body: Readonly<Record<string, unknown>>, native: NativeManageme
   const { clearThinking, clearToolUses, compactAtTokens } = native
   const thinking = recordOf(body['thinking'])?.['type']
   const edits: object[] = []
-  // Has to stand first, and is refused where nothing thinks.
+  // It must be first in the list, and is refused when thinking is off.
   if (clearThinking !== undefined && (thinking === 'enabled' || thinking === 'adaptive'))
     edits.push({
       type: 'clear_thinking_20251015',
@@ -72,7 +72,7 @@ const BETAS: readonly (readonly [prefix: string, beta: string])[] = [
   ['clear_', 'context-management-2025-06-27'],
 ]
 
-/** The beta headers without which the vendor does not know what a body asks for. */
+/** The beta headers that the body's fields require. */
 export function nativeBetas(body: unknown): string[] {
   const edits = listOf(recordOf(recordOf(body)?.['context_management'])?.['edits'])
   const types = edits.map((edit) => stringOf(recordOf(edit)?.['type']) ?? '')
@@ -80,13 +80,13 @@ export function nativeBetas(body: unknown): string[] {
 }
 
 const MARK = '{"type":"ephemeral"}'
-/** Blocks that take a mark for certain; thinking is refused with one, and unknown kinds stay as they came. */
+/** Blocks that accept a mark. Thinking is refused with one, and unknown kinds must not change. */
 const MARKABLE = new Set(['text', 'image', 'document', 'tool_use', 'tool_result'])
 
 /**
- * Sets cache marks in a body that has none: one behind the instructions (or tools), one behind the summary of an epoch, one on the
- * newest block, and one where the newest block of the request before stood, so that its entry is found however many blocks a step
- * has (the vendor looks back over twenty). Undefined when the client has marks of its own, or nothing can carry one.
+ * Sets cache marks in a body that has none: after the instructions (or tools), after the summary of an epoch, on the newest block, and where the
+ * newest block of the previous request was. The last one makes sure that the previous entry is found, because the vendor only looks back over
+ * twenty blocks. Undefined when the client set marks, or no block can have one.
  */
 export function placeCacheMarks(text: string, options: MarkOptions = {}): string | undefined {
   const { summaryMessage } = options
@@ -124,7 +124,7 @@ function markLast(list: JsonNode | undefined): Splice | undefined {
     : undefined
 }
 
-/** The newest place at or before a message that takes a mark. */
+/** The newest position at or before a message that accepts a mark. */
 function lastMarkable(
   messages: readonly JsonNode[],
   from: number,
@@ -148,7 +148,7 @@ function isMarkable(block: JsonNode): boolean {
   return MARKABLE.has(stringOf(fields?.['type']) ?? '') && fields?.['text'] !== ''
 }
 
-/** A plain string has no room for a mark; as a block it says the same. */
+/** A plain string as a block, which has a place for a mark. */
 const markString = (node: JsonNode): Splice => ({
   start: node.start,
   end: node.end,
@@ -157,7 +157,7 @@ const markString = (node: JsonNode): Splice => ({
 
 const roleOf = (message: JsonNode): unknown => recordOf(message.value)?.['role']
 
-/** What the model said is signed in places, and stays as it was written. */
+/** Only the client's messages are merged: the model's may be signed, and must not change. */
 function merge(role: string, messages: readonly JsonNode[]): string | undefined {
   if (role !== 'user' || !haveOnly(messages, ['role', 'content'])) return undefined
   return `{"role":"user","content":${joinContents(messages.map((message) => member(message, 'content')?.raw))}}`
@@ -170,7 +170,7 @@ function inserted(item: Item, mark: CacheMark | undefined): string {
   return `{"role":"${role}","content":[{"type":"text","text":${text}${markJson(mark)}}]}`
 }
 
-/** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
+/** An edit replaces only its own field; marks, ids and unknown keys stay unchanged. */
 function edit({ root }: Source, item: Item, mark: CacheMark | undefined): Splice[] {
   const place = positionOf(item)!
   const node = nodeAt(root, place)
@@ -222,14 +222,13 @@ function instructionSplices(root: JsonNode, instruction: string, members: Member
   return [{ start: last.end, end: last.end, text: `,${JSON.stringify({ type: 'text', text: instruction })}` }]
 }
 
-/** Needs the beta header of `STALE_THINKING_HEADERS`. Without thinking in the request there is nothing to bind. */
+/** Needs the beta header in `STALE_THINKING_HEADERS`. Without thinking in the request, nothing is bound. */
 function bindingSplice(root: JsonNode): Splice[] {
   const thinking = member(root, 'thinking')
   if (thinking?.type !== 'object') return []
   return [spliceMember(thinking, 'block_binding', '{"prefix_mismatch_behavior":"drop_block"}')]
 }
 
-/** A tool in the request's list. */
 export interface DeclaredTool {
   name: string
   description: string
@@ -244,10 +243,9 @@ export function declare({ name, description, parameters }: NewTool): DeclaredToo
   }
 }
 
-/** The wire wants a cap on the answer; this is what a request without one gets. */
+/** The wire requires an output cap; this one is set when the request has none. */
 const DEFAULT_MAX_TOKENS = 4096
 
-/** Writes a conversation that did not come from this wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   const body = {
@@ -274,7 +272,7 @@ function choiceOf({ toolChoice, tools }: Draft): Fields | undefined {
   }
 }
 
-/** All results of a step stand in one user message, with what the user said after them. */
+/** All results of a step are in one user message, followed by the user's text. */
 function messagesOf(draft: Draft): Fields[] {
   const messages: { role: 'user' | 'assistant'; content: Fields[] }[] = []
   for (const turn of draft.turns) {

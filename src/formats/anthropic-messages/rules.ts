@@ -1,6 +1,6 @@
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
 import {
-  asSaid,
+  messageAsGiven,
   checkBody,
   isBlank,
   type Findings,
@@ -15,22 +15,22 @@ const MAX_CACHE_MARKS = 4
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 const MAX_IMAGE_SIDE = 8_000
-// From the 21st image on, every image of the request has the smaller limit: a late image can make an early one illegal.
+// From the 21st image on, the smaller limit applies to every image of the request, so a late image can make an early one illegal.
 const MANY_IMAGES = 20
 const MAX_IMAGE_SIDE_MANY = 2_000
 
-/** What differs between Claude models on this wire, as far as the id tells. Unknown ids have no traits: no rule fires. */
+/** The differences between Claude models on this wire, by the model's id. Unknown ids have no traits, and no rule fires. */
 interface ModelTraits {
-  /** A request may end with an assistant message that the model continues. */
+  /** A request may end with an assistant message, which the model continues. */
   readonly prefill?: boolean
   readonly manualThinking?: boolean
   readonly adaptiveThinking?: boolean
   readonly systemMessages?: boolean
-  /** Thinking blocks are bound to everything before them. Known from documents, not verified against the vendor. */
+  /** Thinking blocks are bound to everything before them. From the documentation, not verified against the vendor. */
   readonly bindsThinking?: boolean
 }
 
-// claude-opus-4-6, claude-sonnet-4-5-20250929, claude-fable-5-1; vendor prefixes such as `us.anthropic.` may come before.
+// claude-opus-4-6, claude-sonnet-4-5-20250929, claude-fable-5-1; prefixes such as `us.anthropic.` are allowed.
 const NEW_STYLE = /claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/
 // claude-3-5-sonnet-20241022
 const OLD_STYLE = /claude-(\d)(?:[-.](\d))?-(?:opus|sonnet|haiku)/
@@ -51,15 +51,15 @@ const traitsOfVersion = (version: number, family: string): ModelTraits => ({
   bindsThinking: version >= 5.01 && family !== 'mythos' && family !== 'haiku',
 })
 
-/** The rules of the Messages API, in the words of the vendor. */
+/** The rules of the Messages API, with the vendor's messages. */
 export const ANTHROPIC_RULES = {
-  'body-shape': asSaid,
-  'max-tokens': asSaid,
+  'body-shape': messageAsGiven,
+  'max-tokens': messageAsGiven,
   'body-bytes': 'Request exceeds the maximum size',
   'well-formed-text': 'The request body is not valid JSON: no low surrogate in string',
-  'message-shape': asSaid,
+  'message-shape': messageAsGiven,
   'first-message-user': 'A conversation must start with a user message.',
-  'system-message-place': asSaid,
+  'system-message-place': messageAsGiven,
   'no-prefill': 'This model does not support assistant message prefill. The conversation must end with a user message.',
   'no-trailing-space': 'final assistant content cannot end with trailing whitespace',
   'no-empty-content': 'all messages must have non-empty content except for the optional final assistant message',
@@ -78,9 +78,9 @@ export const ANTHROPIC_RULES = {
   'error-result-content': 'content cannot be empty if `is_error` is true',
   'unique-call-ids': '`tool_use` ids must be unique',
   'call-id-format': "String should match pattern '^[a-zA-Z0-9_-]+$'",
-  'server-tool-pairs': asSaid,
+  'server-tool-pairs': messageAsGiven,
   'history-tools-declared': 'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
-  'tool-choice-needs-tools': asSaid,
+  'tool-choice-needs-tools': messageAsGiven,
   'unique-tool-names': 'Tool names must be unique.',
   'tool-name-format': "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
   'deferred-tools': 'At least one tool must have defer_loading=false.',
@@ -97,19 +97,19 @@ export const ANTHROPIC_RULES = {
     `Expected \`thinking\` or \`redacted_thinking\`, but found \`${type}\`. When \`thinking\` is enabled, ` +
     'a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and ' +
     '`tool_result` blocks).',
-  'thinking-budget': asSaid,
-  'thinking-mode': asSaid,
+  'thinking-budget': messageAsGiven,
+  'thinking-mode': messageAsGiven,
   'thinking-forced-tool': 'Thinking may not be enabled when tool_choice forces tool use.',
   'thinking-temperature': '`temperature` may only be set to 1 when thinking is enabled.',
   'clear-thinking-needs-thinking': (type: string) =>
     `\`${type}\` strategy requires \`thinking\` to be enabled or adaptive`,
-  'image-type': asSaid,
+  'image-type': messageAsGiven,
   'image-bytes': (size: number) => `image exceeds 5 MB maximum: ${size} bytes > ${MAX_IMAGE_BYTES} bytes`,
   'image-pixels': (side: number) =>
     `At least one of the image dimensions exceed max allowed size${side === MAX_IMAGE_SIDE ? '' : ' for many-image requests'}: ${side} pixels`,
 } as const satisfies RuleBook
 
-/** What every group of rules looks at. */
+/** What all groups of rules use. */
 interface RuleContext {
   readonly body: Fields
   readonly found: Findings<typeof ANTHROPIC_RULES>
@@ -117,25 +117,24 @@ interface RuleContext {
   readonly profiles: ReadonlySet<string>
 }
 
-/** A block, or a part of what a block holds, and where it stands. */
+/** A block, or a part of one, and its path. */
 interface PlacedBlock {
   readonly block: Fields
   readonly path: string
 }
 
-/** The objects in a list. */
+/** The objects in a list, with their paths. */
 const placedIn = (list: unknown, path: string): PlacedBlock[] =>
   listOf(list).flatMap((block, at) => (isRecord(block) ? [{ block, path: `${path}.${at}` }] : []))
 
-/** Messages of one role in a row: the API combines them before it looks at pairs. */
+/** Neighbouring messages of one role: the API joins them before it checks pairs. */
 interface Turn {
   readonly role: 'user' | 'assistant' | 'system'
-  /** Of the first message. */
+  /** The path of the first message. */
   readonly path: string
   readonly blocks: PlacedBlock[]
 }
 
-/** The rules of the Messages API. */
 export const checkAnthropicMessages = checkBody(
   ANTHROPIC_RULES,
   'Input should be a valid dictionary',
@@ -157,7 +156,7 @@ const ASSISTANT_ONLY = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use', '
 const USER_ONLY = new Set(['tool_result', 'image', 'document'])
 const IMAGE_TYPES = new Set<unknown>(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
 
-/** Rules of single blocks: text, place by role, pictures. */
+/** Rules of single blocks: text, allowed roles, pictures. */
 function checkBlocks(context: RuleContext, turns: readonly Turn[]): void {
   const { found } = context
   const images: PlacedBlock[] = []
@@ -184,7 +183,7 @@ function checkText({ found }: RuleContext, { block: { text }, path }: PlacedBloc
   else if (isBlank(text)) found.report('no-empty-text', path, text)
 }
 
-/** Gives the pictures in the result. */
+/** Checks a result and returns its pictures. */
 function checkResult(context: RuleContext, { block, path }: PlacedBlock): PlacedBlock[] {
   const { content } = block
   const isEmpty = content === undefined || content === null || content === ''
@@ -205,7 +204,7 @@ function checkImage({ found }: RuleContext, { block, path }: PlacedBlock, maxSid
     found.report('image-type', `${at}.media_type`, message)
     return
   }
-  // The vendor measures the base64 text, not the bytes it stands for.
+  // The vendor measures the base64 text, not the decoded bytes.
   if (data.length > MAX_IMAGE_BYTES) found.report('image-bytes', at, data.length)
   const { type, width = 0, height = 0 } = readImageHeader(data) ?? {}
   if (type !== undefined && type !== source.media_type) {
@@ -215,7 +214,7 @@ function checkImage({ found }: RuleContext, { block, path }: PlacedBlock, maxSid
   if (Math.max(width, height) > maxSide) found.report('image-pixels', `${at}.data`, maxSide)
 }
 
-/** Tool references of a search result name declared tools. */
+/** Tool references in search results must name declared tools. */
 function checkReferences({ body, found }: RuleContext, turns: readonly Turn[]): void {
   const declared = new Set(recordsIn(body.tools).map((tool) => tool.name))
   for (const { block, path } of turns.flatMap(({ blocks }) => blocks)) {
@@ -226,7 +225,7 @@ function checkReferences({ body, found }: RuleContext, turns: readonly Turn[]): 
   }
 }
 
-/** Rules of cache marks over the whole request, in the order the vendor processes it: tools, system, messages. */
+/** Rules of cache marks over the whole request, in the vendor's order: tools, system, messages. */
 function checkCacheMarks({ body, found }: RuleContext): void {
   const holders = markedIn(body)
   const pathOf = ({ path }: PlacedBlock): string => (path === '' ? 'cache_control' : `${path}.cache_control`)
@@ -246,7 +245,7 @@ function checkCacheMarks({ body, found }: RuleContext): void {
   }
 }
 
-/** What carries a mark. At the top level it stands for a mark on the last block that can carry one. */
+/** Blocks with a mark. A mark at the top level applies to the last block that can have one. */
 function markedIn(body: Fields): PlacedBlock[] {
   const messages = placedIn(body.messages, 'messages')
   const blocks = messages.flatMap(({ block, path }) => placedIn(block.content, `${path}.content`))
@@ -260,14 +259,14 @@ function markedIn(body: Fields): PlacedBlock[] {
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
-/** Rules of everything around the messages: model, limits, system, tools. */
+/** Rules of everything outside the messages: model, limits, system, tools. */
 function checkEnvelope(context: RuleContext): void {
   const { body, found, profiles } = context
   const { max_tokens: cap, messages } = body
-  // Bedrock and Vertex carry the model in the URL.
+  // On Bedrock and Vertex, the URL names the model.
   if (typeof body.model !== 'string' && !profiles.has('bedrock') && !profiles.has('vertex'))
     found.report('body-shape', 'model', 'Field required')
-  // A body for count_tokens has no output, so no cap on it.
+  // A body for count_tokens needs no output cap.
   if (!profiles.has('count-tokens')) {
     if (cap === undefined) found.report('max-tokens', 'max_tokens', 'Field required')
     else if (typeof cap !== 'number' || !Number.isInteger(cap) || cap < 1)
@@ -299,7 +298,7 @@ function checkTools({ body, found }: RuleContext): void {
   const names = new Set<unknown>()
   tools.forEach(({ name, type }, index) => {
     const path = `tools.${index}`
-    // Toolsets of MCP servers and the like have no name of their own.
+    // MCP toolsets and similar tools have no name.
     if (name === undefined && type !== undefined && type !== 'custom') return
     if (typeof name !== 'string' || !TOOL_NAME.test(name)) found.report('tool-name-format', `${path}.name`)
     else if (names.has(name)) found.report('unique-tool-names', path)
@@ -317,12 +316,12 @@ function checkTools({ body, found }: RuleContext): void {
   }
 }
 
-/** Rules between the thinking setting and the rest of the envelope. */
+/** Rules that relate the thinking setting to the other settings. */
 function checkThinkingSettings({ body, found, traits }: RuleContext): void {
   const { type, budget_tokens: budget } = isRecord(body.thinking) ? body.thinking : {}
   const isOn = type === 'enabled' || type === 'adaptive'
   const edits = isRecord(body.context_management) ? recordsIn(body.context_management.edits) : []
-  // Newer models think without being asked, so only an explicit switch-off or an old model breaks this.
+  // Newer models think by default, so only an explicit switch-off or an older model breaks this rule.
   const mayThink = isOn || (type === undefined && traits.manualThinking === false)
   edits.forEach((edit, index) => {
     const name = shown(edit.type)
@@ -350,7 +349,7 @@ function checkBudget(body: Fields, found: RuleContext['found'], budget: unknown)
     found.report('thinking-budget', path, 'Input should be greater than or equal to 1024')
     return
   }
-  // With interleaved thinking the budget spans a whole tool loop; the header says so, the body does not, so tools excuse it.
+  // With interleaved thinking, the budget covers a whole tool loop. Only a header says so, so requests with tools are exempt.
   const isInterleaved = recordsIn(body.tools).length > 0
   if (!isInterleaved && typeof body.max_tokens === 'number' && budget >= body.max_tokens)
     found.report('thinking-budget', path, '`max_tokens` must be greater than `thinking.budget_tokens`.')
@@ -358,7 +357,7 @@ function checkBudget(body: Fields, found: RuleContext['found'], budget: unknown)
 
 const ROLES = new Set<unknown>(['user', 'assistant', 'system'])
 
-/** Groups the messages into turns and checks their shape and order on the way. */
+/** Groups the messages into turns, and checks their shape and order. */
 function turnsOf(context: RuleContext): Turn[] {
   const { found, traits, profiles } = context
   const messages = listOf(context.body.messages)
@@ -400,7 +399,7 @@ function addBlocks({ found }: RuleContext, turn: Turn, content: unknown, message
   } else found.report('message-shape', path, 'Input should be a valid string or list of content blocks')
 }
 
-// A turn paused by the server is sent back as it is, and ends with a server tool's block.
+// A turn that the server paused is sent back unchanged, and ends with a block of a server tool.
 const isServerBlock = ({ block: { type } }: PlacedBlock): boolean =>
   typeof type === 'string' && type !== 'tool_use' && type !== 'tool_result' && /_tool_(?:use|result)$/.test(type)
 
@@ -415,7 +414,7 @@ function checkEnd({ found, traits }: RuleContext, turns: readonly Turn[]): void 
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/
 
-/** Which results belong to which calls, by position and not only by id. */
+/** Pairs calls with results by position, not only by id. */
 function checkPairs(context: RuleContext, turns: readonly Turn[]): void {
   const seen = new Set<string>()
   turns.forEach((turn, index) => {
@@ -460,7 +459,7 @@ function checkResults({ found }: RuleContext, turn: Turn, previous: Turn | undef
   }
 }
 
-/** Server tools answer themselves inside the assistant turn. The types are paired by structure, so new ones are covered. */
+/** Server tools have their results within the assistant turn. Types are paired by their names' pattern, which covers new ones. */
 function checkServerPairs({ found }: RuleContext, turn: Turn, isLast: boolean): void {
   const open = new Map<unknown, PlacedBlock>()
   for (const placed of turn.blocks.filter(isServerBlock)) {
@@ -475,7 +474,7 @@ function checkServerPairs({ found }: RuleContext, turn: Turn, isLast: boolean): 
       found.report('server-tool-pairs', path, message)
     }
   }
-  // A paused turn may end with an open server call; the API goes on with it.
+  // A paused turn may end with an open server call, which the API then continues.
   if (isLast) return
   for (const { block, path } of open.values()) {
     const message = `\`${shown(block.type)}\` ids were found without a corresponding result block: ${shown(block.id)}`
@@ -495,7 +494,7 @@ const isThinking = ({ block: { type } }: PlacedBlock): boolean => type === 'thin
 
 const isFilled = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-/** Rules of thinking that can be seen in one body. Signatures and bindings need the issuer: the referee checks those. */
+/** Rules of thinking that a single body can break. Signatures and bindings need the issuer: the referee checks those. */
 function checkThinking(context: RuleContext, turns: readonly Turn[]): void {
   const { body, found } = context
   for (const { block, path } of turns.flatMap(({ blocks }) => blocks)) {
@@ -506,7 +505,7 @@ function checkThinking(context: RuleContext, turns: readonly Turn[]): void {
   if (isRecord(body.thinking) && body.thinking.type === 'enabled') checkOpenStep(context, turns)
 }
 
-/** In an open tool step the first assistant turn after the user's own words begins with thinking. */
+/** In an open tool step, the first assistant turn after the user's text must begin with thinking. */
 function checkOpenStep({ found }: RuleContext, turns: readonly Turn[]): void {
   if (blocksOf(turns.at(-1), 'user', 'tool_result').length === 0) return
   const step = turns.at(-2)

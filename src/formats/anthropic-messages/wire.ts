@@ -37,7 +37,7 @@ const endpoint: Endpoint = {
   ownsPath: (path, header) => path.startsWith('/v1/') && header('anthropic-version') !== undefined,
 }
 
-/** Claude on Vertex: the same wire with the model in the path. */
+/** Claude on Vertex: the same wire, with the model in the path. */
 const VERTEX = /\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/
 
 const routes: Routes = {
@@ -59,7 +59,7 @@ const CHAT_KEYS = (
 const OWN_BLOCKS = new Set(['tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'image', 'document'])
 const CHAT_ROLES = new Set(['system', 'developer', 'tool', 'function'])
 
-/** Chat completions share the name `messages`; the two are told apart by what only one of them has. */
+/** Chat completions have `messages` too; members that only one of the formats has decide. */
 const resembles = (body: Fields): 0 | 2 => (body['messages'] !== undefined && isOurs(body) ? 2 : 0)
 
 function isOurs(body: Fields): boolean {
@@ -67,7 +67,7 @@ function isOurs(body: Fields): boolean {
   const tools = listOf(body['tools']).map((tool) => recordOf(tool) ?? {})
   if (tools.some((tool) => tool['input_schema'] !== undefined)) return true
   if (tools.some((tool) => tool['function'] !== undefined)) return false
-  // One block or one role that the other wire does not have settles it.
+  // One block or role that only one of the formats has is enough.
   for (const message of messages) {
     if (message['tool_calls'] !== undefined || CHAT_ROLES.has(stringOf(message['role']) ?? '')) return false
     for (const value of listOf(message['content'])) {
@@ -78,7 +78,7 @@ function isOurs(body: Fields): boolean {
   }
   if (OWN_KEYS.some((key) => body[key] !== undefined)) return true
   if (CHAT_KEYS.some((key) => body[key] !== undefined)) return false
-  // Only the model's name is left: the vendor's own API has bare names, gateways of the chat wire put a vendor in front.
+  // Otherwise by the model's name: the vendor's API has bare names, gateways of the chat format add a vendor prefix.
   return /^(?:anthropic\.)?claude/.test(stringOf(body['model']) ?? '') && body['max_tokens'] !== undefined
 }
 

@@ -11,7 +11,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   isCall,
   piece,
   PLAIN_ANSWERS,
@@ -20,12 +20,12 @@ import { byToolChoice, eventOf, type HiddenWire, type Passed, VisibleStream } fr
 import { listOf, readPart, requestIn, valueAt } from './decode.ts'
 import { FOREIGN_SIGNATURE } from './encode.ts'
 
-/** The cached count is inside the prompt count; thoughts stand beside the answer. */
+/** The prompt count includes cached tokens; the output count excludes thoughts. */
 function readUsage(fields: Fields): Usage {
   const count = (name: string): number => amount({ value: valueAt(fields, name) }, 'value')
   const reasoning = count('thoughtsTokenCount')
   return {
-    // Results of Google's own tools are billed as prompt beside it.
+    // Results of Google's own tools are billed as prompt but counted separately.
     input: count('promptTokenCount') + count('toolUsePromptTokenCount'),
     cacheRead: count('cachedContentTokenCount'),
     cacheWrite: 0,
@@ -52,7 +52,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   TOO_MANY_TOOL_CALLS: 'error',
 }
 
-/** Code Assist wraps the answer as it wraps the request. */
+/** Code Assist wraps answers as it wraps requests. */
 function unwrap(body: unknown): Fields {
   const fields = recordOf(body) ?? {}
   return recordOf(fields['response']) ?? fields
@@ -70,7 +70,7 @@ export function readResponse(body: unknown): ModelResponse {
   const stop = blocked ? 'refusal' : (STOP_REASONS[stringOf(valueAt(candidate, 'finishReason')) ?? ''] ?? 'unknown')
   return {
     items,
-    // This wire has no finish reason of its own for calls.
+    // This wire has no finish reason for calls.
     stop: stop === 'end' && items.some((item) => item.kind === 'call' && item.serverSide !== true) ? 'tool-use' : stop,
     ranHostedTools: ranHostedTools(response, candidate) ? true : undefined,
     id: stringOf(valueAt(response, 'responseId')),
@@ -79,7 +79,7 @@ export function readResponse(body: unknown): ModelResponse {
   }
 }
 
-/** An answer that was grounded in a search or in pages: what they said is in its count. Empty marks stand in many that were not. */
+/** Whether the answer used a search or pages, whose text is in its count. Many other answers have these members too, but empty. */
 function ranHostedTools(response: Fields, candidate: Fields): boolean {
   const found = TOOL_MARKS.map((key) => recordOf(valueAt(candidate, key)))
   const counted = numberOf(valueAt(recordOf(valueAt(response, 'usageMetadata')), 'toolUsePromptTokenCount')) ?? 0
@@ -94,12 +94,12 @@ function rawAt(part: Fields, keys: readonly string[]): string {
   return JSON.stringify(at) ?? ''
 }
 
-/** Puts a streamed answer together again. Every chunk is a response of its own with the next parts. */
+/** Assembles a streamed answer. Each chunk is a response with the next parts. */
 export function stream(): StreamReducer {
   const head: MutableFields = {}
   const candidate: MutableFields = {}
   const parts: MutableFields[] = []
-  // Text that arrives in chunks is one part; a part with a signature stays by itself, as it was issued.
+  // Text of several chunks is joined to one part; a part with a signature stays separate, as it was issued.
   const take = (part: Fields): void => {
     const last = parts.at(-1) ?? {}
     const isMore = isPlainText(part) && isPlainText(last) && (last['thought'] === true) === (part['thought'] === true)
@@ -147,7 +147,7 @@ const bodyOf = ({ id, model }: AnswerHead, parts: readonly Fields[], rest: Field
   responseId: id,
 })
 
-/** The first call of an answer carries the signature; without one Gemini 3 would refuse it when it comes back. */
+/** The first call of an answer needs a signature; Gemini 3 would refuse the call without one. */
 function partOf(part: AnswerPart, isFirstCall: boolean): Fields {
   if (part.kind === 'text') return { text: part.text }
   if (part.kind === 'reasoning') return { text: part.text, thought: true }
@@ -167,7 +167,7 @@ function geminiWriter(): AnswerWriter {
     },
     begin: () => [],
     open: () => [],
-    // Arguments travel whole on this wire.
+    // Arguments are not streamed on this wire.
     grow: (head, part, _index, piece) =>
       isCall(part) ? [] : [chunk(head, [partOf({ ...part, text: piece }, false)], {})],
     close: (head, part) => (isCall(part) ? [chunk(head, [partOf(part, calls++ === 0)], {})] : []),
@@ -182,8 +182,8 @@ function pieces(event: Fields): AnswerPiece[] {
   return listOf(recordOf(candidate?.['content'])?.['parts']).flatMap((value) => {
     const part = recordOf(value) ?? {}
     const call = recordOf(part['functionCall'])
-    // Calls come whole, so each is a part of its own whatever came before it.
-    if (call !== undefined) return begun('', call['id'], call['name'], JSON.stringify(call['args'] ?? {}))
+    // Calls are not streamed, so each is a new part.
+    if (call !== undefined) return callPiece('', call['id'], call['name'], JSON.stringify(call['args'] ?? {}))
     const kind = part['thought'] === true ? 'reasoning' : 'text'
     return piece(kind, kind, part['text'])
   })
@@ -221,7 +221,7 @@ export const steps: HiddenWire = {
     const fields = requestIn(body)
     const config = recordOf(valueAt(fields, 'generationConfig'))
     const candidates = valueAt(config, 'candidateCount')
-    // Cached content brings its own tools, and Google's own tools refuse functions beside them.
+    // Cached content contains its own tools, and Google's own tools cannot be combined with functions.
     if ((valueAt(fields, 'cachedContent') ?? null) !== null || (typeof candidates === 'number' && candidates > 1))
       return 'no'
     const tools = listOf(fields['tools']).filter(isRecord)
@@ -231,7 +231,7 @@ export const steps: HiddenWire = {
     const hasFunctions = tools.some((tool) => listOf(valueAt(tool, 'functionDeclarations')).length > 0)
     if (!declaresOnly || !hasFunctions) return 'no'
     const calling = recordOf(valueAt(recordOf(valueAt(fields, 'toolConfig')), 'functionCallingConfig'))
-    // Arguments that come bit by bit are not put together here.
+    // Streamed arguments are not assembled here.
     if (valueAt(calling, 'streamFunctionCallArguments') === true) return 'no'
     return listOf(valueAt(calling, 'allowedFunctionNames')).length > 0 ? 'closed' : byToolChoice(fields)
   },
@@ -253,7 +253,7 @@ export const steps: HiddenWire = {
     { role: 'user', parts: results },
   ],
   joinsResults: true,
-  // A stream may end on an empty text.
+  // A stream may end with an empty text.
   partsOf: (body) => partsIn(candidateOf(body)).filter((part) => part['text'] !== '' || Object.keys(part).length > 1),
   assemble(bodies, visible) {
     const last = bodies.at(-1)!
@@ -282,14 +282,14 @@ class GeminiStream extends VisibleStream {
     const parts = partsIn(candidate)
     const visible = parts.filter((part) => !this.isHidden(part))
     const isChanged = visible.length < parts.length || this.answers > 0
-    // All events of one visible answer have the id of its first.
+    // All events of one visible answer have the id of the first one.
     const id = this.#firstId === undefined ? {} : { responseId: this.#firstId }
     const shown = isChanged ? eventOf(event, { ...data, ...id, ...withParts(data, visible) }) : event
     if (typeof candidate['finishReason'] === 'string') return this.end(shown, data)
     return visible.length === 0 && parts.length > 0 ? [] : [shown]
   }
 
-  protected override saidAtTheEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+  protected override contentAtEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (data === undefined || steps.partsOf(data).every((part) => part['text'] === '')) return []
     const candidates = recordsIn(data['candidates']).map((candidate) => ({ ...candidate, finishReason: undefined }))
     return [eventOf(event, { ...data, candidates })]

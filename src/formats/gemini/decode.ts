@@ -8,14 +8,14 @@ import { isRecursiveSchema } from '../kit/tools.ts'
 
 export const FORMAT = 'gemini'
 
-/** Where an item stands: a part of a content, or a content that has no parts. */
+/** The position of an item: a part of a content, or a content without parts. */
 export interface ItemPosition extends Position {
   readonly shape: 'part' | 'content'
 }
 
 export const snakeCase = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Google's servers read `systemInstruction` and `system_instruction` alike; keys are named here in camel case. */
+/** Google's servers accept `systemInstruction` and `system_instruction`; our code uses camel case. */
 export function field(node: JsonNode | undefined, key: string): JsonNode | undefined {
   return fieldEntry(node, key)?.node
 }
@@ -28,7 +28,7 @@ export function valueAt(fields: Fields | undefined, key: string): unknown {
   return fields?.[key] ?? fields?.[snakeCase(key)]
 }
 
-/** The request inside a body: the body itself, or the member `request` of one that Code Assist wrapped. */
+/** The request in a body: the body itself, or the member `request` that Code Assist wraps it in. */
 export function requestIn(body: Fields): Fields {
   return body['contents'] === undefined ? (recordOf(body['request']) ?? body) : body
 }
@@ -38,7 +38,7 @@ export function rootOf(body: JsonNode): JsonNode {
   return isWrapped ? member(body, 'request')! : body
 }
 
-/** The members of a list. Google's servers also take a single object where a list is meant. */
+/** The elements of a list. Google's servers also accept a single object in place of a list. */
 export function elementsOf(node: JsonNode | undefined): readonly JsonNode[] {
   if (node?.type === 'array') return node.items ?? []
   return node?.type === 'object' ? [node] : []
@@ -51,15 +51,14 @@ export function listOf(value: unknown): readonly unknown[] {
 
 const TELLING_KEYS = ['system_instruction', 'generation_config', 'tool_config', 'safety_settings', 'cached_content']
 
-/** A key that we add, in the case that the body uses. */
+/** The name of a key that we add, in the case that the body uses. */
 export function newKey(root: JsonNode, key: string): string {
   return TELLING_KEYS.some((telling) => member(root, telling) !== undefined) ? snakeCase(key) : key
 }
 
-/** This wire's bodies, read. */
 export const body = decoder<ItemPosition>({
   format: FORMAT,
-  // Directly in the body, or in the request that Code Assist wrapped.
+  // In the body itself, or in the request that Code Assist wrapped.
   listPath: (fields) => (requestIn(fields) === fields ? ['contents'] : ['request', 'contents']),
   messagesIn: (fields, from) => readList(requestIn(fields)['contents'], 'contents', from),
   pathOf,
@@ -71,7 +70,7 @@ export const body = decoder<ItemPosition>({
 
 export const { positionOf, nodeAt } = body
 
-/** A list may be a single object, which has no index. */
+/** A single object in place of a list has no index. */
 function pathOf({ shape, message, index }: ItemPosition, fields: Fields): (string | number)[] {
   const request = requestIn(fields)
   const { contents } = request
@@ -84,7 +83,7 @@ function pathOf({ shape, message, index }: ItemPosition, fields: Fields): (strin
 export type ItemCore = Pick<Item, 'kind' | 'role' | 'text'> &
   Partial<Pick<Item, 'callId' | 'toolName' | 'isError' | 'serverSide' | 'sealed' | 'sealedCharacters' | 'media'>>
 
-/** Gives the JSON text of a value below the part as it stands on the wire; without keys, of the part itself. */
+/** Returns the JSON text of a value in the part, as on the wire; without keys, of the part itself. */
 export type Raw = (...keys: string[]) => string
 
 export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
@@ -115,7 +114,7 @@ export function readPart(part: Fields, role: Role, raw: Raw): ItemCore {
 function readText(part: Fields, text: string, role: Role, signed: boolean): ItemCore {
   const sealed = signed ? ({ sealed: true } as const) : {}
   if (part['thought'] === true) return { kind: 'reasoning', role, text, ...sealed }
-  // A stream can end on an empty text that only carries the signature of the thoughts before it.
+  // A stream may end with an empty text that only contains the signature of earlier thoughts.
   if (text === '' && signed) return { kind: 'reasoning', role, text, sealed: true }
   return { kind: role === 'assistant' ? 'assistant' : 'user', role, text }
 }
@@ -125,7 +124,7 @@ const named = (fields: Fields): { callId: string | undefined; toolName: string |
   toolName: stringOf(fields['name']),
 })
 
-/** A response is an object; where it is nothing but one string, that string is what the model reads. */
+/** A response is an object; if its only member is a string, the model reads that string. */
 function readResponsePart(response: Fields, raw: () => string): ItemCore {
   const body = recordOf(response['response'])
   const key = textKeyOf(body)
@@ -141,14 +140,14 @@ function readResponsePart(response: Fields, raw: () => string): ItemCore {
   }
 }
 
-/** The only member of a response, if it is a string. */
+/** The key of a response's only member, if that is a string. */
 export function textKeyOf(response: Fields | undefined): string | undefined {
   const keys = Object.keys(response ?? {})
   const [key] = keys
   return keys.length === 1 && typeof response![key!] === 'string' ? key : undefined
 }
 
-/** Tools that Google runs: code execution, and the call and response parts of the others. */
+/** Tools that Google runs: code execution, and the calls and responses of others. */
 function readServerPart(part: Fields, raw: Raw): ItemCore | undefined {
   const ours = { role: 'assistant', serverSide: true, sealed: true } as const
   const code = recordOf(valueAt(part, 'executableCode'))
@@ -223,7 +222,7 @@ function readContent({ root, toolNames }: Reader, content: Fields, index: number
   const role: Role = content['role'] === 'model' ? 'assistant' : 'user'
   const parts = readList(content['parts'] ?? [], `contents[${index}].parts`)
   if (parts.length === 0) {
-    // A content that says nothing is still there: one item stands for it, so that it can be dropped.
+    // A content without text still gets an item, so that it can be dropped.
     const kind = role === 'assistant' ? 'assistant' : 'user'
     return [placed(0, { kind, role, text: '' }, { shape: 'content', message: index, index: 0 })]
   }
@@ -235,7 +234,7 @@ function readContent({ root, toolNames }: Reader, content: Fields, index: number
   return withToolNames(items, toolNames)
 }
 
-/** Keys come in camel case; the part's own fields say which case the body uses. */
+/** Takes keys in camel case and uses the case in which the body has them. */
 function rawAt(root: JsonNode, place: readonly (string | number)[], part: Fields, keys: readonly string[]): string {
   const path = [...place]
   let fields: Fields | undefined = part
@@ -247,7 +246,7 @@ function rawAt(root: JsonNode, place: readonly (string | number)[], part: Fields
   return root.below(path)?.raw ?? ''
 }
 
-/** Results name their tool; where a client leaves that out, the call's id knows it. */
+/** Adds the tool's name to results whose client omitted it, by the id of the call. */
 function withToolNames(items: readonly Item[], names: Map<string, string>): readonly Item[] {
   return items.map((item) => {
     if (item.callId === undefined) return item
@@ -276,7 +275,7 @@ const PARAMETERS = ['parametersJsonSchema', 'parameters_json_schema', 'parameter
 const takesItself = (declared: Fields | undefined): boolean =>
   PARAMETERS.some((name) => isRecursiveSchema(declared?.[name]))
 
-/** Tools that Google runs are members of a tool object, beside the functions or without them. */
+/** Tools that Google runs are members of a tool object, with or without functions. */
 export function serverTools(tool: JsonNode): string[] {
   const keys = (tool.members ?? []).map((entry) => entry.key)
   return keys.filter((key) => key !== 'functionDeclarations' && key !== 'function_declarations')
@@ -297,7 +296,7 @@ function readSettings(body: Fields, root: JsonNode): RequestSettings {
   return {
     unseen: unseen.length > 0 ? unseen : undefined,
     shapesAnswer: mime !== 'text/plain' ? true : undefined,
-    // The URL says whether this wire streams.
+    // On this wire, the URL says whether to stream.
     stream: false,
     reasoning: thinking !== undefined && valueAt(thinking, 'thinkingBudget') !== 0,
     model: model?.replace(/^models\//, ''),

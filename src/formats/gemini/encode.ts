@@ -40,7 +40,7 @@ export const encode = encoder<ItemPosition>({
   merging: { merge, assistant: 'model' },
 })
 
-/** Members are named by the key that the body uses or would use. */
+/** Members are named in the case that the body uses. */
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const root = rootOf(source.root)
   const members: Members = new Map()
@@ -59,7 +59,7 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
 const declaresFunctions = (root: JsonNode): boolean =>
   elementsOf(field(root, 'tools')).some((tool) => elementsOf(field(tool, 'functionDeclarations')).length > 0)
 
-/** Sets a member of an object in the root; the object is made where there is none. */
+/** Sets a member of an object in the root, which is created if absent. */
 function spliceInside(root: JsonNode, members: Members, outer: string, inner: string, json: string): Splice[] {
   const object = field(root, outer)
   const key = fieldEntry(object, inner)?.key ?? newKey(root, inner)
@@ -85,8 +85,8 @@ function toolSplices(text: string, root: JsonNode, members: Members, changes: En
   const list = field(root, 'tools')
   const tools = elementsOf(list)
   const isFinal = changes.keepTools?.length === 0 && (changes.addTools ?? []).length === 0
-  // Without tools to call, functions stay declared so that the cached prefix holds, and the mode forbids their use; what
-  // Google itself runs is not under that mode and has to go.
+  // In a turn without calls, functions stay declared, so that the cached prefix is kept, and the mode forbids calls. Google's own tools are not
+  // subject to the mode, so they are removed.
   const mayStay = (name: string, isFunction: boolean): boolean =>
     isFinal ? isFunction : (changes.keepTools?.includes(name) ?? true)
   const waiting = (changes.addTools ?? []).map((tool) => JSON.stringify(declareFunction(tool)))
@@ -122,7 +122,7 @@ function modeSplices(root: JsonNode, members: Members, names: readonly string[],
   const config = recordOf(valueAt(recordOf(field(root, 'toolConfig')?.value), 'functionCallingConfig'))
   const allowed = listOf(valueAt(config, 'allowedFunctionNames'))
   const isForced = config?.['mode'] === 'ANY' && names.length === 0
-  // The mode is refused without functions to apply it to.
+  // The mode is refused in a request without functions.
   const mode = isFinal
     ? names.length > 0
       ? 'NONE'
@@ -134,15 +134,15 @@ function modeSplices(root: JsonNode, members: Members, names: readonly string[],
   return spliceInside(root, members, 'toolConfig', 'functionCallingConfig', `{"mode":"${mode}"}`)
 }
 
-/** What the model said may be signed, and stays as it was written. */
+/** Only the client's contents are merged: the model's may be signed, and must not change. */
 function merge(role: string, messages: readonly JsonNode[]): string | undefined {
   if (role !== 'user' || !haveOnly(messages, ['role', 'parts'])) return undefined
   const parts = joinContents(messages.map((message) => member(message, 'parts')?.raw))
-  // Answers to calls are counted against the calls, and stand alone.
+  // The number of responses must equal the number of calls, so they stay in a content of their own.
   return /"function_?[rR]esponse"/.test(parts) ? undefined : `{"role":"user","parts":${parts}}`
 }
 
-/** An edit replaces only its own field; ids, names and unknown keys beside it stay as they came. */
+/** An edit replaces only its own field; ids, names and unknown keys stay unchanged. */
 function edit({ root }: Source, item: Item): Splice[] {
   const place = positionOf(item)!
   const node = nodeAt(root, place)
@@ -156,7 +156,7 @@ function edit({ root }: Source, item: Item): Splice[] {
   if (item.kind === 'media' || item.kind === 'opaque')
     return [{ start: node.start, end: node.end, text: `{"text":${json}}` }]
   const changes = new Map<string, string | undefined>([['text', json]])
-  // The signature spoke for the text that stood here; with other text it goes.
+  // The signature was for the previous text, so it is removed.
   const signature = fieldEntry(node, 'thoughtSignature')
   if (signature !== undefined) changes.set(signature.key, undefined)
   return spliceMembers(node, changes)
@@ -170,7 +170,7 @@ function responseSplices(response: JsonNode, json: string): Splice[] {
   const held = key === undefined ? undefined : member(body, key)
   if (held === undefined) changes.set('response', `{"output":${json}}`)
   else splices.push({ start: held.start, end: held.end, text: json })
-  // Pictures inside the result leave with its text.
+  // The pictures in the result are removed with its text.
   if (member(response, 'parts') !== undefined) changes.set('parts', undefined)
   return [...splices, ...spliceMembers(response, changes)]
 }
@@ -181,7 +181,7 @@ export interface FunctionDeclaration {
   parametersJsonSchema: Record<string, unknown>
 }
 
-/** A tool in the request's list: it holds any number of functions. */
+/** An entry of the request's tools, which contains any number of functions. */
 export interface DeclaredTool {
   functionDeclarations: FunctionDeclaration[]
 }
@@ -194,7 +194,7 @@ const declareFunction = ({ name, description, parameters }: NewTool): FunctionDe
 
 export const declare = (tool: NewTool): DeclaredTool => ({ functionDeclarations: [declareFunction(tool)] })
 
-/** Thought signatures ride on parts and must come back where they were. */
+/** Collects parts with thought signatures, which must be sent back at their original position. */
 export function keeper(): { push(event: Fields): void; value(): unknown } {
   const parts: object[] = []
   return {
@@ -206,10 +206,9 @@ export function keeper(): { push(event: Fields): void; value(): unknown } {
   }
 }
 
-/** Gemini 3 refuses a call without a signature; this is what its documents name for calls of another model. */
+/** Gemini 3 refuses a call without a signature; this is the documented value for calls of other models. */
 export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Writes a conversation that did not come from this wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice: choice } = draft
   if (choice?.single === true) draft.lose(undefined, 'the wish for one call at a time')
@@ -237,13 +236,13 @@ const choiceOf = ({ mode, name }: ToolChoice): Fields => ({
   },
 })
 
-/** Neighbours of one role are one content: as many responses follow as there were calls. */
+/** Neighbours of one role form one content, so that as many responses follow as there were calls. */
 function contentOf(draft: Draft, { role, items }: DraftTurn): Fields[] {
   let isFirstCall = true
   const parts = items.flatMap((item): Fields[] => {
     if (role === 'system')
       draft.lose(item, 'the rank of an instruction inside the history; it is a user message now', 'minor')
-    // What an answer of this wire was made of, kept for a chat of our own.
+    // The original parts of an answer on this wire, kept by our own chat.
     if (item.kind === 'opaque') return JSON.parse(item.text) as Fields[]
     if (item.kind === 'call') {
       const functionCall = { id: item.callId, name: item.toolName ?? 'tool', args: argumentsOf(item) }

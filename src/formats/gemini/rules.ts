@@ -1,16 +1,16 @@
 import { type Fields, isRecord, listOf, recordOf, recordsIn, textOf } from '../../core/values.ts'
-import { asSaid, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 import { snakeCase, valueAt } from './decode.ts'
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024
 const MAX_OUTPUT_TOKENS = 65_536
 
-/** The rules of generateContent, in the words of the vendor. */
+/** The rules of generateContent, with the vendor's messages. */
 export const GEMINI_RULES = {
-  'body-shape': asSaid,
+  'body-shape': messageAsGiven,
   'body-bytes': `Request payload size exceeds the limit: ${MAX_BODY_BYTES} bytes.`,
   'well-formed-text': 'Invalid JSON payload received. Lone surrogate in string.',
-  'content-shape': asSaid,
+  'content-shape': messageAsGiven,
   'part-shape': (path: string) =>
     `* GenerateContentRequest.${path}.data: required oneof field 'data' must have one initialized field`,
   'no-empty-text':
@@ -41,7 +41,7 @@ export const GEMINI_RULES = {
 
 type GeminiRuleContext = RuleContext<typeof GEMINI_RULES>
 
-/** The rules of generateContent. The path names the model on this wire, not the body. */
+/** The rules of generateContent. On this wire, the path names the model. */
 export const checkGemini = checkBody(
   GEMINI_RULES,
   'Invalid JSON payload received.',
@@ -55,7 +55,7 @@ export const checkGemini = checkBody(
 )
 
 const SKIP_WORDS = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
-/** Values that the vendor documents for calls whose signature is lost, as written and as the bytes they stand for. */
+/** The documented values for calls whose signature is lost, as text and in base64. */
 export const SKIP_SIGNATURES: ReadonlySet<string> = new Set([
   ...SKIP_WORDS,
   ...SKIP_WORDS.map((word) => Buffer.from(word).toString('base64')),
@@ -74,7 +74,7 @@ export const signatureOf = (part: Fields): string => textOf(valueAt(part, 'thoug
 
 export const partsOf = (content: Fields): readonly Fields[] => recordsIn(content.parts)
 
-/** Contents of one role in a row: the API reads them as one turn. */
+/** Neighbouring contents of one role: the API reads them as one turn. */
 interface Turn {
   /** Index of the first content. */
   readonly index: number
@@ -84,7 +84,7 @@ interface Turn {
   readonly responses: Fields[]
 }
 
-/** The order of turns: who may speak after whom, and which responses answer which calls. */
+/** Rules about the order of turns and about which responses answer which calls. */
 function checkTurns(context: GeminiRuleContext): void {
   const { body, found } = context
   const turns = turnsOf(listOf(body.contents))
@@ -138,7 +138,7 @@ function checkAnswers(found: GeminiRuleContext['found'], turn: Turn, after: Turn
 
 const signsCalls = (model: string): boolean => /gemini-(?:[3-9]|\d{2})/.test(model)
 
-/** Only the current turn is looked at: everything since the user last said something. Parallel siblings are unsigned. */
+/** Only applies to the current turn: everything after the user's last text. Parallel siblings are unsigned. */
 function checkSignatures({ found }: GeminiRuleContext, turns: readonly Turn[]): void {
   const start = turns.findLastIndex((turn) => turn.role === 'user' && !isOnlyResponses(turn))
   for (const { role, calls, index } of turns.slice(Math.max(0, start))) {
@@ -180,7 +180,7 @@ function checkFunctions({ body, found }: GeminiRuleContext): void {
 
 const ROLES = new Set<unknown>(['user', 'model', 'function', undefined])
 
-/** How many kinds of data a part holds; one is right. */
+/** The number of kinds of data in a part, which must be one. */
 const dataCount = (part: Fields): number =>
   DATA_FIELDS.filter((key) => (part[key] ?? part[snakeCase(key)] ?? undefined) !== undefined).length
 

@@ -2,30 +2,32 @@ import { PlimsollError } from '../../core/errors.ts'
 import { keyText, QUOTE, skipSpace, skipString, skipValue, type Span } from '../../core/json/lexer.ts'
 import { commonPrefix, parsedJson } from '../../core/values.ts'
 
-/** Finds the borders of values in text that the language's own parser has already accepted. */
+/** Finds where values begin and end in text that `JSON.parse` has already accepted. */
 
 export interface JsonMember {
   readonly key: string
-  /** Where the key's opening quote stands. */
+  /** The position of the key's opening quote. */
   readonly start: number
   readonly node: JsonNode
 }
 
-/** A list with its elements. A text that grew knows those of the text before: what a client sends again is not walked over again. */
+/** A list with its elements. When a text has grown, the elements of the earlier text are reused instead of being searched again. */
 interface KnownList extends Span {
   readonly elements: readonly Span[]
 }
 
-/** Where a JSON value stands in its text. What lies inside is looked up on demand, one level at a time: most of a body is never touched. */
+/**
+ * A JSON value and its position in the text. Its contents are located when they are needed, one level at a time, because most of a body is never
+ * read.
+ */
 export class JsonNode implements Span {
   readonly start: number
   readonly end: number
-  /** Parsed value, shared with the whole tree. */
+  /** The parsed value, shared with the whole tree. */
   readonly value: unknown
   readonly type: 'object' | 'array' | 'string' | 'scalar'
-  /** How many elements an array has; none for anything else. */
+  /** The number of elements of an array; 0 for other values. */
   readonly length: number
-  /** The text of all of the body. */
   readonly text: string
   readonly #known: KnownList | undefined
   #members: readonly JsonMember[] | undefined
@@ -44,12 +46,11 @@ export class JsonNode implements Span {
     this.type = Array.isArray(value) ? 'array' : isObject ? 'object' : typeof value === 'string' ? 'string' : 'scalar'
   }
 
-  /** The value as it is written. */
   get raw(): string {
     return cutOut(this.text, this.start, this.end)
   }
 
-  /** Undefined for what is no object. */
+  /** Undefined for a value that is not an object. */
   get members(): readonly JsonMember[] | undefined {
     if (this.#members !== undefined || this.type !== 'object') return this.#members
     const { text } = this
@@ -65,7 +66,7 @@ export class JsonNode implements Span {
       lastOf.set(key, found.push({ key, keyStart: at, start, end }) - 1)
     }
     this.#members = found.map(({ key, keyStart, start, end }, i) => {
-      // Where a key is repeated the parser kept the last value; the others have only their own text.
+      // For a repeated key, `JSON.parse` keeps the last value, so earlier ones are parsed separately.
       const value: unknown = lastOf.get(key) === i ? values[key] : JSON.parse(text.slice(start, end))
       return { key, start: keyStart, node: new JsonNode(text, { start, end }, value, known) }
     })
@@ -73,24 +74,24 @@ export class JsonNode implements Span {
     return this.#members
   }
 
-  /** The last member of that key: it wins where a key is repeated, as in the language's own parser. */
+  /** The last member with this key; like `JSON.parse`, the last one is used. */
   entry(key: string): JsonMember | undefined {
     return this.members && this.#byKey!.get(key)
   }
 
-  /** Where the elements of an array stand; none for anything else. */
+  /** The spans of an array's elements; empty for other values. */
   get elements(): readonly Span[] {
     if (this.type !== 'array') return []
     const known = this.#known
     return (this.#elements ??= (known?.start === this.start ? known : listAt(this.text, this.start)).elements)
   }
 
-  /** Undefined for what is no array. */
+  /** Undefined for a value that is not an array. */
   get items(): readonly JsonNode[] | undefined {
     return this.type === 'array' ? this.elements.map((_, index) => this.at(index)!) : undefined
   }
 
-  /** One element of an array, without nodes for the others. */
+  /** One element of an array, without creating nodes for the others. */
   at(index: number): JsonNode | undefined {
     const span = this.elements[index]
     if (span === undefined) return undefined
@@ -105,7 +106,7 @@ export class JsonNode implements Span {
   }
 }
 
-/** Where the next value or key begins behind one that ended here, or the bracket that ends them all. */
+/** The position of the next value or key after one that ended here, or of the closing bracket. */
 function behind(text: string, end: number): number {
   const at = skipSpace(text, end)
   return text[at] === ',' ? skipSpace(text, at + 1) : at
@@ -124,13 +125,13 @@ function listAt(text: string, start: number, known: readonly Span[] = []): Known
   return { start, end: at + 1, elements }
 }
 
-/** A stretch of a text as a text of its own: a mere slice keeps all of the text that it was cut from in memory. */
+/** Copies a part of a text: a plain slice would keep the whole original text in memory. */
 export const cutOut = (text: string, start: number, end: number): string => ` ${text.slice(start, end)}`.slice(1)
 
 const rootOf = (text: string, value: unknown, known?: KnownList): JsonNode =>
   new JsonNode(text, { start: skipSpace(text, 0), end: text.trimEnd().length }, value, known)
 
-/** Parses a text and says where its values stand. The parser of the language checks it and makes the values. */
+/** Parses a text with `JSON.parse`, which checks it, and locates its values. */
 export function indexJson(text: string): JsonNode {
   if (!text.isWellFormed()) {
     throw new PlimsollError('bad-input', 'The body holds a lone surrogate, so it is no valid UTF-8 text.', {
@@ -145,8 +146,8 @@ export function indexJson(text: string): JsonNode {
 }
 
 /**
- * The same for a body that may begin as an earlier one did: clients send their whole history again, and only what is new is parsed.
- * `kept` elements of the list at `path` are the very values of the earlier body.
+ * The same for a body that may begin like an earlier one: clients send their whole history again, and only the new part is parsed. The `kept`
+ * leading elements of the list at `path` are the earlier body's values.
  */
 export function indexGrown(
   text: string,
@@ -155,14 +156,14 @@ export function indexGrown(
 ): { readonly root: JsonNode; readonly kept: number } {
   const list = before?.below(path)
   const shared = list === undefined ? 0 : commonPrefix(before!.text, text)
-  // An element that ends where the two texts part is the same in both only if nothing can be added to it.
+  // An element that ends where the two texts begin to differ is only the same if nothing can be appended to it.
   const isKept = ({ end }: Span): boolean => end < shared || (end === shared && text[end - 1] === '}')
   const known = list?.elements.slice(0, list.elements.findLastIndex(isKept) + 1) ?? []
   const root = known.length === 0 ? undefined : rootAfter(text, list!, known, path)
   return root === undefined ? { root: indexJson(text), kept: 0 } : { root, kept: known.length }
 }
 
-/** Parses a text without the known elements of a list. Errors are left to the parse of the whole: it knows the position. */
+/** Parses a text without the known elements of a list. Errors are left to the parse of the whole text, which knows the position. */
 function rootAfter(
   text: string,
   before: JsonNode,
@@ -172,7 +173,7 @@ function rootAfter(
   const { end } = known.at(-1)!
   const next = behind(text, end)
   const isComma = text[skipSpace(text, end)] === ','
-  // A comma with an element behind it, or the end of the list; anything else is no JSON.
+  // A comma must be followed by an element, and otherwise the list must end; anything else is invalid JSON.
   if (isComma === (text[next] === ']') || !text.isWellFormed()) return undefined
   const value = parsedJson(text.slice(0, known[0]!.start) + text.slice(next))
   const holder = path.slice(0, -1).reduce<unknown>(fieldOf, value)
@@ -182,7 +183,7 @@ function rootAfter(
   ;(holder as Record<string, unknown>)[key] = (before.value as unknown[]).slice(0, known.length).concat(added)
   const list = listAt(text, before.start, known)
   const root = rootOf(text, value, list)
-  // A key that comes again later would make another list the list.
+  // If the key is repeated later, another list counts.
   return root.below(path)?.start === list.start ? root : undefined
 }
 
@@ -191,7 +192,7 @@ const fieldOf = (node: unknown, key: string): unknown =>
 
 export const member = (node: JsonNode | undefined, key: string): JsonNode | undefined => node?.entry(key)?.node
 
-/** The same JSON without the white space between its tokens. Everything else, key order and digits included, stays. */
+/** The same JSON without white space between tokens; key order and digits stay unchanged. */
 export function compactJson(json: string): string {
   const out: string[] = []
   let from = 0

@@ -1,12 +1,12 @@
 import type { Span } from '../../core/json/lexer.ts'
 import { type JsonNode, member } from './json-index.ts'
 
-/** A replacement of one stretch of a text. `start === end` inserts. */
+/** Replaces a range of a text. `start === end` inserts. */
 export interface Splice extends Span {
   readonly text: string
 }
 
-/** Applies splices that do not overlap, in any order; everything between them is taken as it stands. */
+/** Applies splices that do not overlap, in any order; the text between them stays unchanged. */
 export function spliceText(text: string, splices: readonly Splice[]): string {
   let out = ''
   let from = 0
@@ -17,12 +17,12 @@ export function spliceText(text: string, splices: readonly Splice[]): string {
   return out + text.slice(from)
 }
 
-/** What an array shall hold: an element of its own by index, or new JSON text. */
+/** A new element of an array: the index of an existing element, or JSON text. */
 export type ArrayPart = number | string
 
 /**
- * Splices that turn an array's elements into `parts` (own elements stay in order). White space between kept neighbours is
- * left alone, so that dropping one element removes that element and one separator and nothing else.
+ * Splices that turn an array's elements into `parts` (existing elements keep their order). White space between kept neighbours is not changed, so
+ * dropping an element removes only that element and one separator.
  */
 export function spliceArray(text: string, array: JsonNode, parts: readonly ArrayPart[]): Splice[] {
   const [first, second] = array.elements
@@ -41,7 +41,7 @@ function spliceParts(
   const splices: Splice[] = []
   let kept = -1
   let fresh: string[] = []
-  /** What stands between the last kept one and the next is rewritten only if something changed there. */
+  /** The text between the last kept element and the next is only rewritten if something changed there. */
   const closeGap = (next: number): void => {
     const isChanged = fresh.length > 0 || next > kept + 1
     if (isChanged && kept < 0) {
@@ -67,8 +67,8 @@ export const spliceMember = (object: JsonNode, key: string, json: string): Splic
   spliceMembers(object, new Map([[key, json]]))[0]!
 
 /**
- * Changes several members of one object at once: a text sets or adds the member, undefined removes it. One call per object,
- * because removals of neighbours share a separator.
+ * Changes several members of one object: a text sets or adds the member, undefined removes it. All changes of an object are made in one call,
+ * because removed neighbours share a separator.
  */
 export function spliceMembers(object: JsonNode, changes: ReadonlyMap<string, string | undefined>): Splice[] {
   if (changes.size === 0) return []
@@ -80,7 +80,7 @@ export function spliceMembers(object: JsonNode, changes: ReadonlyMap<string, str
   const replaced: Splice[] = []
   for (const [key, text] of changes) {
     if (text === undefined) continue
-    // The last member wins where a key is repeated, so that one is written.
+    // For a repeated key, the last member counts, so that one is written.
     const node = member(object, key)
     if (node === undefined) parts.push(`${JSON.stringify(key)}:${text}`)
     else replaced.push({ start: node.start, end: node.end, text })

@@ -16,30 +16,30 @@ import {
 import { badInput, objectsIn, toolNamesIn } from './reading.ts'
 import { type Draft, draftOf } from './writing.ts'
 
-/** Where an item stands in a body: its message, and the element of it where it is one of several. */
+/** The position of an item: its message, and its index in the message if that has several items. */
 export interface Position {
   readonly message: number
   readonly index: number
 }
 
-/** The codec's private index of a decoded body. */
+/** A codec's private index of a decoded body. */
 export interface Source {
   readonly text: string
   readonly root: JsonNode
-  /** Leading messages that are instructions; they are the head and always stay. */
+  /** Number of leading messages that are instructions; they form the head and always stay. */
   readonly headCount: number
-  /** The history as it was read; the same list coming back means that nothing changed. */
+  /** The history as it was read. If the same list comes back, nothing changed. */
   readonly items: readonly Item[]
-  /** What each message held when it was read, so that the encoder knows what was dropped. */
+  /** The items of each message as it was read, from which the encoder computes what was dropped. */
   readonly itemsOf: readonly (readonly Item[])[]
 }
 
 export const sourceOf = (conversation: Conversation): Source => conversation.source.value as Source
 
-/** What reading a message needs beside the message. */
+/** What is needed to read a message besides the message itself. */
 export interface Reader {
   readonly root: JsonNode
-  /** Names by call id: most results do not carry them. */
+  /** Tool names by call id, because most results do not contain them. */
   readonly toolNames: Map<string, string>
 }
 
@@ -48,33 +48,33 @@ type Path = readonly (string | number)[]
 /** How a wire's bodies are read. */
 export interface BodyReading<P extends Position> {
   readonly format: string
-  /** Members that hold a client's cache mark. */
+  /** Members that contain a client's cache mark. */
   readonly markKeys?: readonly string[]
-  /** Where the list of messages stands in a body. */
+  /** The path of the list of messages in a body. */
   listPath(body: Fields): readonly string[]
-  /** The messages; those before `from` are known to be objects. @default the list, which has to be one */
+  /** Returns the messages; those before `from` were already checked to be objects. @default the list, which is required */
   messagesIn?(body: Fields, from: number): readonly Fields[]
-  /** Where an item stands in a body. */
+  /** The path of an item in a body. */
   pathOf(position: P, body: Fields): Path
-  /** Whether a message at the start of the list is an instruction. @default none is */
+  /** Whether a leading message is an instruction. @default none is */
   isHead?(message: Fields): boolean
   readMessage(reader: Reader, message: Fields, index: number): readonly Item[]
-  /** Instructions that stand beside the list. */
+  /** Reads instructions outside the list. */
   readHead?(reader: Reader, body: Fields): readonly Item[]
-  /** The history of a body without messages. @default empty */
+  /** Reads the history of a body without a list. @default empty */
   readText?(body: Fields): readonly Item[]
   readTools(reader: Reader, body: Fields): readonly ToolDeclaration[]
   readSettings(body: Fields, root: JsonNode): RequestSettings
 }
 
-/** Bodies of a wire, read. */
+/** Decodes a wire's bodies. */
 export interface Decoder<P extends Position>
   extends Pick<BodyReading<P>, 'listPath'>, Pick<Codec, 'format' | 'decode' | 'fields' | 'fragment'> {
   readonly markKeys: readonly string[]
   /** Undefined for an item that was not read from a body of this wire. */
   positionOf(item: Item): P | undefined
   nodeAt(root: JsonNode, position: P): JsonNode
-  /** Where the list of messages stands in the text; undefined where there is none. */
+  /** The list of messages in the text; undefined if there is none. */
   listIn(conversation: Conversation): JsonNode | undefined
 }
 
@@ -92,7 +92,7 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
     const { root, kept } = indexGrown(text, known?.root, path)
     const body = recordOf(root.value)
     if (body === undefined) throw badInput(format, 'the body', 'an object')
-    // What was added may be another list that counts in the place of the one before.
+    // The new part may contain another list under the same key, which then counts instead.
     if (kept > 0 && wire.listPath(body).length !== path.length) return decode(text)
     const messages = wire.messagesIn?.(body, kept) ?? listedMessages(wire, body, kept)
     const firstOther = messages.findIndex((message) => wire.isHead?.(message) !== true)
@@ -103,7 +103,7 @@ export function decoder<P extends Position>(wire: BodyReading<P>): Decoder<P> {
     const instead = messages.length === 0 ? wire.readText?.(body) : undefined
     const items = instead ?? itemsOf.slice(headCount).flat()
     const source: Source = { text, root, headCount, items, itemsOf }
-    // The instructions that a list of messages begins with stand in no message.
+    // Instructions at the start of the list belong to no message.
     const headItems = itemsOf.slice(0, headCount).flatMap((read) => read.map((item) => ({ ...item, message: -1 })))
     return {
       format,
@@ -142,13 +142,13 @@ function listedMessages<P extends Position>(wire: BodyReading<P>, body: Fields, 
   return objectsIn(list, wire.format, key, from)
 }
 
-/** One element of a list. Some servers also take a single object where a list is meant. */
+/** One element of a list. Some servers also accept a single object in place of a list. */
 export function elementAt(node: JsonNode | undefined, index: number): JsonNode | undefined {
   if (node?.type === 'array') return node.at(index)
   return node?.type === 'object' && index === 0 ? node : undefined
 }
 
-/** Like `spliceArray`, for a list that may stand there as a single object. */
+/** Like `spliceArray`, for a list that may be a single object. */
 export function spliceList(text: string, list: JsonNode, parts: readonly ArrayPart[]): Splice[] {
   if (list.type === 'array') return spliceArray(text, list, parts)
   const own = parts.indexOf(0)
@@ -161,40 +161,40 @@ export function spliceList(text: string, list: JsonNode, parts: readonly ArrayPa
   ]
 }
 
-/** What encoding gives. */
+/** The result of encoding. */
 export interface Written {
   readonly text: string
   readonly losses: readonly Loss[]
 }
 
-/** What changes outside the history. */
+/** Changes outside the history. */
 export interface Envelope {
   readonly splices: readonly Splice[]
-  /** A new first message, where there was no instruction to append to. */
+  /** A new first message, if there was no instruction to append to. */
   readonly front?: string
 }
 
 type Marks = ReadonlyMap<string, CacheMark>
 
-/** How a wire's bodies are written: by splicing what changed into the text that was read. */
+/** How a wire's bodies are written: by splicing the changes into the original text. */
 export interface BodyWriting<P extends Position> {
   readonly body: Decoder<P>
-  /** Writes a conversation of another wire. */
+  /** Writes a conversation that came from another wire. */
   write(draft: Draft): Written
   envelope(changes: EnvelopeChanges, source: Source): Envelope
-  /** A message that we insert. */
+  /** Writes a message that we insert. */
   inserted(item: Item, mark: CacheMark | undefined): string
-  /** Changes inside a message of the client's, of which these items stay. */
+  /** Changes within a message of the client, of which these items stay. */
   within(source: Source, message: JsonNode, kept: readonly Item[], marks: Marks): readonly Splice[]
-  /** Whether an item has room for a cache mark; the position is undefined for one that we insert. @default none has */
+  /** Whether an item can have a cache mark; the position is undefined for one that we insert. @default none can */
   mayCarry?(item: Item, position: P | undefined): boolean
-  /** How messages of one role become one. @default they stay apart */
+  /** How messages of one role are joined. @default they stay separate */
   readonly merging?: Merging
-  /** The history of a body without a list. @default there is always one */
+  /** The changes of a history without a list. @default there is always one */
   writeText?(conversation: Conversation, source: Source): readonly Splice[]
 }
 
-/** Writes what a decoder of this wire read, or another wire's. */
+/** Encodes a conversation that a decoder of this wire, or of another wire, has read. */
 export function encoder<P extends Position>(wire: BodyWriting<P>): (conversation: Conversation) => Written {
   const { format, decode } = wire.body
 
@@ -211,11 +211,11 @@ export function encoder<P extends Position>(wire: BodyWriting<P>): (conversation
     }
   }
 
-  /** The changes to the envelope are then made in the wire's own way. */
+  /** Writes another wire's conversation. Changes to the envelope are then made as for this wire's own bodies. */
   function foreign(conversation: Conversation): Written {
     const written = wire.write(draftOf(conversation))
     if (conversation.changes === undefined) return written
-    // Tools of ours are among those that were written.
+    // The added tools are among those that were written.
     const { addTools: _, ...changes } = conversation.changes
     return { text: encode({ ...decode(written.text), changes }).text, losses: written.losses }
   }
@@ -260,8 +260,8 @@ function historySplices<P extends Position>(
 }
 
 /**
- * Marks of dropped blocks move to the nearest block before them that stays and may carry one, so that the client's cache
- * breakpoints survive an epoch. Gives the mark by item id.
+ * Moves the marks of dropped blocks to the nearest earlier block that stays and can have one, so that the client's cache breakpoints survive an
+ * epoch. Returns the mark by item id.
  */
 function movedMarks<P extends Position>(
   { body, mayCarry }: BodyWriting<P>,
@@ -275,13 +275,13 @@ function movedMarks<P extends Position>(
     const position = body.positionOf(item)
     return position && body.nodeAt(root, position)
   }
-  // What is put back is written as it was.
+  // Restored items are written without changes.
   const carriers = messages.flatMap((message) =>
     message.own !== undefined ? message.kept : 'inserted' in message ? [message.inserted] : [],
   )
   const kept = new Set(carriers.map(({ id }) => id))
   const places = carriers.map((item) => nodeOf(item)?.start ?? -1)
-  // An inserted item has no place of its own: it stands right behind its neighbour, in front of all that was dropped there.
+  // An inserted item has no position of its own: it comes right after the item before it, before all items dropped there.
   for (const [i, place] of places.entries()) if (place === -1) places[i] = (places[i - 1] ?? -1) + 1
   for (const dropped of items) {
     const node = kept.has(dropped.id) ? undefined : nodeOf(dropped)
@@ -306,11 +306,11 @@ export interface ElementEdits<P extends Position> {
   edit(source: Source, item: Item, mark: CacheMark | undefined): readonly Splice[]
 }
 
-/** A picture or an unknown element has no text to replace: an element of text takes its place, with the mark on it. */
+/** A picture or unknown element has no text to replace, so a text element replaces it and takes its mark. */
 export const isReplaced = ({ kind, edited }: Item): boolean =>
   edited === true && (kind === 'media' || kind === 'opaque')
 
-/** Drops elements of a message, edits those that stay, and puts marks on them. */
+/** Drops elements of a message, edits others, and sets marks. */
 export function elementSplices<P extends Position>(
   { body, edit }: ElementEdits<P>,
   source: Source,
@@ -333,26 +333,26 @@ export function elementSplices<P extends Position>(
   return splices
 }
 
-/** Members of an object and what they become: JSON, or undefined for one that goes. */
+/** Members of an object to set, as JSON; undefined removes one. */
 export type Members = Map<string, string | undefined>
 
-/** How a wire declares tools and says which may be called. */
+/** How a wire declares tools and restricts which may be called. */
 export interface ToolWords {
   readonly key: string
   nameOf(tool: unknown): string
   declare(tool: NonNullable<EnvelopeChanges['addTools']>[number]): object
   readonly choiceKey: string
-  /** JSON for a choice that forbids calls; a wire that has none declares no tools in a turn without them. */
+  /** JSON of the choice that forbids calls. A wire without one removes the tools in a turn without calls. */
   readonly none?: string
-  /** Only where it has to be: another choice throws the cached messages away. */
+  /** Forbids calls only if required, because another choice invalidates the cached messages. */
   readonly forbidsStrictly?: true
-  /** JSON for a choice that leaves calls to the model. */
+  /** JSON of the choice that leaves calls to the model. */
   readonly auto: string
-  /** Tools that a choice names. */
+  /** The tools that a choice names. */
   choiceNames(choice: unknown): readonly string[]
 }
 
-/** Leaves only those tools that a turn keeps, and adds ours. */
+/** Keeps only the tools that a turn may have, and adds ours. */
 export function toolSplices(
   { root, text }: Source,
   changes: EnvelopeChanges,
@@ -369,7 +369,7 @@ export function toolSplices(
     if (tools?.type === 'array') members.set(wire.key, undefined)
     return []
   }
-  // History with calls needs its tools declared, and the cached prefix holds them: the list stays, and the choice forbids its use.
+  // A history with calls needs its tools declared, and the cached prefix contains them, so the list stays and the choice forbids calls.
   if (changes.keepTools !== undefined && isNone) {
     if (own.length > 0) members.set(wire.choiceKey, wire.none)
     return []
@@ -386,13 +386,13 @@ export function toolSplices(
   return added.length > 0 || stay.length < own.length ? spliceArray(text, tools, [...stay, ...added]) : []
 }
 
-/** An instruction behind one that may be empty or no text. */
+/** Appends an instruction to a text that may be empty or absent. */
 export function withInstruction(before: unknown, instruction: string): string {
   const words = stringOf(before) ?? ''
   return JSON.stringify(words === '' ? instruction : `${words}\n\n${instruction}`)
 }
 
-/** Appends to the instructions of a wire that keeps them in its first messages, or begins with a new one. */
+/** Appends to the instructions in the first messages, or adds a new first message. */
 export function instructionInMessages({ root, headCount }: Source, instruction: string | undefined): Envelope {
   if (instruction === undefined) return { splices: [] }
   const message = headCount === 0 ? undefined : member(root, 'messages')?.at(headCount - 1)
@@ -405,7 +405,7 @@ export function instructionInMessages({ root, headCount }: Source, instruction: 
   return { splices: [{ start: last.end, end: last.end, text: `,${part}` }] }
 }
 
-/** The parts of a codec that follow from how its bodies are read and written. */
+/** The parts of a codec that follow from how a wire's bodies are read and written. */
 export const bodyCodec = <P extends Position>(
   { format, decode, fields, fragment }: Decoder<P>,
   encode: Codec['encode'],

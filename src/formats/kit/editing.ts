@@ -6,21 +6,21 @@ import { recordOf, stringOf } from '../../core/values.ts'
 import { cutOut, type JsonNode, member } from '../json/json-index.ts'
 import type { Splice } from '../json/splice.ts'
 
-/** For items that only their issuer can check: an edit would turn them into something that it refuses. */
+/** The error for an edit of an item that its issuer would then refuse. */
 export function sealedError(item: Item): PlimsollError {
   return new PlimsollError('bad-input', `${item.id} is sealed: it can be dropped, not rewritten.`)
 }
 
 const SEAL = 40
 
-/** What can be told of a ciphertext without carrying it around. */
+/** The size and a short identifier of a ciphertext, which is too long to store with the item. */
 export function sealedBy(ciphertext: string | undefined): Pick<Item, 'sealedCharacters' | 'seal'> {
   if (ciphertext === undefined || ciphertext === '') return {}
   const { length } = ciphertext
   return { sealedCharacters: length, seal: cutOut(ciphertext, Math.max(0, length - SEAL), length) }
 }
 
-/** A call's arguments must be an object on every wire; other text is carried inside one. */
+/** On every wire, a call's arguments must be an object; other text is put into one. */
 export function objectJson(text: string): string {
   try {
     if (recordOf(JSON.parse(text)) !== undefined) return text
@@ -31,8 +31,8 @@ export function objectJson(text: string): string {
 }
 
 /**
- * Items that a body does not have and that are written into it again as their own wire wrote them. They were read from messages of their
- * own, which is where they are written from: whole, or without what was dropped and edited since.
+ * The origin of items that the body does not contain and that are inserted in their own wire's form. They were read from separate messages, and are
+ * written from those: in full, or without what was dropped and edited since.
  */
 interface RestoredOrigin {
   readonly messages: Conversation
@@ -46,10 +46,9 @@ const placeOf = ({ origin }: Item): RestoredOrigin | undefined =>
 
 const isRestored = (item: Item): boolean => item.origin?.format === FORMAT
 
-/** Whether two items stand in the same messages. */
 const isBeside = (a: Item, b: Item): boolean => placeOf(a)?.messages === placeOf(b)?.messages
 
-/** Reads messages of a wire as items for another body; `list` is the member that holds its history. */
+/** Reads messages of a wire as items for another body; `list` is the member that contains its history. */
 export function readMessages(
   codec: Pick<Codec, 'decode'>,
   list: string,
@@ -60,13 +59,13 @@ export function readMessages(
   return read.items.map((item, i) => ({
     ...item,
     id: `${id}.${i}`,
-    // Below those of items that we insert: each message keeps a number of its own.
+    // Below the numbers of items that we insert, one for each message.
     message: -2 - item.message,
     origin: { format: FORMAT, value: { messages: read, item } },
   }))
 }
 
-/** The elements of the history that these items, which stand beside each other, are written as. */
+/** The history elements for these neighbouring items. */
 export function writeRestored(
   encode: (conversation: Conversation) => { readonly text: string },
   items: readonly Item[],
@@ -83,19 +82,19 @@ export function writeRestored(
   return text.slice(text.indexOf('[') + 1, text.lastIndexOf(']'))
 }
 
-/** The wire text that a restored item was read from; empty for any other. */
+/** The wire text that a restored item was read from; empty for other items. */
 export function restoredFragment(item: Item, fragmentOf: (conversation: Conversation, item: Item) => string): string {
   const place = placeOf(item)
   return place === undefined ? '' : fragmentOf(place.messages, place.item)
 }
 
-/** One message of the outgoing history: its own items that stay, a message that we insert, or messages that are put back. */
+/** One message of the outgoing history: remaining items of a client's message, a message that we insert, or restored messages. */
 export type OutgoingMessage =
   | { readonly own: number; readonly kept: readonly Item[] }
   | { readonly own: undefined; readonly inserted: Item }
   | { readonly own: undefined; readonly restored: readonly Item[] }
 
-/** Items of one wire message stay together; what we insert becomes a message of its own in front of it. */
+/** Groups items by wire message. An inserted item becomes a message of its own before the item that follows. */
 export function groupByMessage(items: readonly Item[], isOwn: (item: Item) => boolean): OutgoingMessage[] {
   const lastOf = new Map<number, number>()
   for (let i = 0; i < items.length; i++) if (isOwn(items[i]!)) lastOf.set(items[i]!.message, i)
@@ -108,7 +107,7 @@ export function groupByMessage(items: readonly Item[], isOwn: (item: Item) => bo
       if (beside !== undefined && isBeside(beside[0]!, item)) beside.push(item)
       else out.push({ own: undefined, restored: (beside = [item]) })
     } else if (!isOwn(item)) {
-      // Between two blocks of one message there is no room for a message: it goes in front.
+      // A message cannot be inserted within another, so it goes before that one.
       const inside = current !== undefined && lastOf.get(current.own)! > i
       out.splice(inside ? -1 : out.length, 0, { own: undefined, inserted: item })
     } else if (current?.own === item.message) current.kept.push(item)
@@ -119,7 +118,7 @@ export function groupByMessage(items: readonly Item[], isOwn: (item: Item) => bo
 
 /** How a wire writes several messages of one role as one. */
 export interface Merging {
-  /** Undefined where the wire has no room for that. */
+  /** Undefined if these messages cannot be joined. */
   merge(role: string, messages: readonly JsonNode[]): string | undefined
   /** The wire's name for the model's role. @default 'assistant' */
   readonly assistant?: string
@@ -127,7 +126,7 @@ export interface Merging {
 
 const roleOf = (message: JsonNode): string => stringOf(member(message, 'role')?.value) ?? 'user'
 
-/** Messages by their role, where neighbours share one. */
+/** Groups neighbouring messages of one role. */
 function runsIn(messages: readonly JsonNode[]): JsonNode[][] {
   const runs: JsonNode[][] = []
   for (const message of messages) {
@@ -139,8 +138,8 @@ function runsIn(messages: readonly JsonNode[]): JsonNode[][] {
 }
 
 /**
- * Local chat templates and some gateways refuse two messages of one role side by side. Where the client's own history has none, what we
- * inserted, and what met because we took out what stood between, is written as one message.
+ * Joins neighbouring messages of one role if the client's own history has none, because local chat templates and some gateways refuse them:
+ * messages that we inserted, and messages that became neighbours when we removed those between.
  */
 export function mergeNeighbours(
   { merge, assistant = 'assistant' }: Merging,
@@ -156,8 +155,8 @@ export function mergeNeighbours(
 }
 
 /**
- * Contents that are strings or lists as one list: each text becomes a part of its own, each part stays as it is written. An empty content
- * adds nothing: providers refuse an empty part.
+ * Joins contents that are strings or lists into one list: each text becomes a part, each part stays unchanged. Empty content is left out, because
+ * providers refuse an empty part.
  */
 export function joinContents(contents: readonly (string | undefined)[]): string {
   const parts = contents.map((content = 'null') => {
@@ -170,11 +169,11 @@ export function joinContents(contents: readonly (string | undefined)[]): string 
   return said.length === 0 ? '""' : `[${said.join(',')}]`
 }
 
-/** Whether messages have nothing beside these members. */
+/** Whether messages have no other members than these. */
 export const haveOnly = (messages: readonly JsonNode[], keys: readonly string[]): boolean =>
   messages.every(({ members = [] }) => members.every(({ key }) => keys.includes(key)))
 
-/** A client's cache breakpoint on a block: the member that holds it, and its JSON text. */
+/** A client's cache breakpoint on a block: the member that contains it, and its JSON text. */
 export interface CacheMark {
   readonly key: string
   readonly json: string

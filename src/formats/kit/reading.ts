@@ -3,7 +3,7 @@ import type { Item, ItemCore, Media, Role, ToolDeclaration } from '../../core/it
 import { type Fields, recordOf } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 
-/** Small readers shared by the codecs: they turn a wrong type into an error that names the place. */
+/** Small readers for the codecs: a wrong type becomes an error that names its path. */
 
 export function badInput(format: string, path: string, expected: string): PlimsollError {
   return new PlimsollError('bad-input', `${format}: ${path} should be ${expected}.`, { fields: { format, path } })
@@ -13,14 +13,14 @@ export function arrayOf(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-/** The elements of a list, each checked to be an object; those before `from` were. */
+/** The elements of a list, checked to be objects; those before `from` already were. */
 export function objectsIn(list: readonly unknown[], format: string, path: string, from = 0): readonly Fields[] {
   for (let i = from; i < list.length; i++)
     if (recordOf(list[i]) === undefined) throw badInput(format, `${path}[${i}]`, 'an object')
   return list as readonly Fields[]
 }
 
-/** The declarations in a list of tools, each with its text; a list that is not there has none. */
+/** The declarations in a list of tools, each with its text; empty if there is no list. */
 export function toolsUnder(
   root: JsonNode,
   key: string,
@@ -35,10 +35,10 @@ export function toolsUnder(
 
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),/
 
-/** Splits what travels as a URL into an inline payload or a reference. */
+/** Splits a URL into an inline payload or a reference. */
 export function readUrl(url: string | undefined): Pick<Media, 'mime' | 'data' | 'reference'> {
   if (url === undefined) return {}
-  // Only the head is matched: a payload may be tens of megabytes.
+  // Only the beginning is matched: a payload may have tens of megabytes.
   const head = url.startsWith('data:') ? DATA_URL.exec(url.slice(0, 256)) : null
   if (head === null) return { reference: url }
   return { mime: head[1] || undefined, data: url.slice(head[0].length) }
@@ -46,7 +46,7 @@ export function readUrl(url: string | undefined): Pick<Media, 'mime' | 'data' | 
 
 export const dataUrl = (mime: string, data: string): string => `data:${mime};base64,${data}`
 
-/** What kind of thing a mime type names, as far as the meter treats it differently. */
+/** The media type of a MIME type, as far as the meter distinguishes them. */
 export function mediaTypeOf(mime: string | undefined): Media['type'] {
   if (mime === undefined) return 'file'
   if (mime.startsWith('image/')) return 'image'
@@ -55,7 +55,7 @@ export function mediaTypeOf(mime: string | undefined): Media['type'] {
   return mime === 'application/pdf' || mime.startsWith('text/') ? 'document' : 'file'
 }
 
-/** An item in its place in a body. */
+/** Completes an item with its id and message. */
 export const placedItem = (
   format: string,
   place: { readonly message: number },
@@ -70,7 +70,7 @@ export const placedItem = (
   origin: { format, value: place },
 })
 
-/** Names of tools by call id: most results do not carry them. An id that is used again means the later call. */
+/** Tool names by call id, because most results do not contain them. A repeated id means the later call. */
 export function toolNamesIn(messages: readonly (readonly Item[])[]): Map<string, string> {
   const names = new Map<string, string>()
   for (const items of messages)

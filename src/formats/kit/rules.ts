@@ -3,17 +3,17 @@ import { type Fields, isRecord, textOf } from '../../core/values.ts'
 
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
 
-/** What the first bytes of a picture say about it. Sizes are missing when the header is cut or unusual. */
+/** A picture's type and size, from its first bytes. Without a size if the header is cut or unusual. */
 export interface ImageHeader {
   readonly type: ImageType
   readonly width?: number
   readonly height?: number
 }
 
-// JPEG keeps its size behind metadata segments of up to 64 KiB each; two of them are read, more are rare.
+// In JPEG, the size follows metadata segments of up to 64 KiB each; two of them are read, more are rare.
 const HEADER_BASE64_CHARS = 176_000
 
-/** Reads type and pixel size from base64 picture data without decoding the picture. Undefined for anything unknown. */
+/** Reads type and pixel size from base64 picture data without decoding the picture. Undefined for unknown types. */
 export function readImageHeader(base64: string): ImageHeader | undefined {
   const bytes = Buffer.from(base64.slice(0, HEADER_BASE64_CHARS), 'base64')
   if (bytes.length < 12) return undefined
@@ -37,7 +37,7 @@ function readJpeg(bytes: Buffer): ImageHeader {
   let at = 2
   while (at + 9 < bytes.length && bytes[at] === 0xff) {
     const marker = bytes[at + 1] ?? 0
-    // SOF0–SOF15 carry the size; DHT, JPG and DAC share the range and do not.
+    // SOF0–SOF15 contain the size; DHT, JPG and DAC are in the same range and do not.
     if (marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc) {
       return { type: 'image/jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) }
     }
@@ -59,21 +59,21 @@ function readWebp(bytes: Buffer): ImageHeader {
   return { type }
 }
 
-/** The rules of a wire by name, each with the vendor's words for a body that breaks it. */
+/** The rules of a wire by name, each with the vendor's error message. */
 export type RuleBook = Readonly<Record<string, string | ((...details: never[]) => string)>>
 
-/** For a rule that is broken in several ways: the check has the words. */
-export const asSaid = (message: string): string => message
+/** For a rule with several messages, which the check provides. */
+export const messageAsGiven = (message: string): string => message
 
 type Details<Words> = Words extends (...details: infer D) => string ? D : []
 
-/** Collects broken rules. Names are checked against the book, so a rule without words cannot be reported. */
+/** Collects broken rules. Names are checked against the book, so each rule has a message. */
 export interface Findings<Book extends RuleBook = RuleBook> {
   report<Rule extends keyof Book & string>(rule: Rule, path: string, ...details: Details<Book[Rule]>): void
   readonly list: readonly Violation[]
 }
 
-// A body can break one rule a million times; more than this is not read, and the list must stay small in memory.
+// A body can break one rule a million times; more violations than this are not useful and take memory.
 const MAX_VIOLATIONS = 100
 
 export function findings<Book extends RuleBook>(book: Book): Findings<Book> {
@@ -91,8 +91,8 @@ export function findings<Book extends RuleBook>(book: Book): Findings<Book> {
 export const isBlank = (text: string): boolean => text.trim() === ''
 
 /**
- * A value inside a message. Bodies are hostile: `String` throws on an object whose toString is no function, and on an array
- * nested deeper than the stack.
+ * A value in a message. Bodies may be hostile: `String` throws on an object whose toString is not a function, and on arrays nested deeper than the
+ * stack.
  */
 export const shown = (value: unknown): string => {
   if (typeof value === 'string') return value
@@ -103,7 +103,6 @@ export const shown = (value: unknown): string => {
       : typeof value
 }
 
-/** A list inside a message, cut to what is still read. */
 export const quoted = (values: readonly string[]): string =>
   values.length > 20 ? `${values.slice(0, 20).join(', ')} and ${values.length - 20} more` : values.join(', ')
 
@@ -114,8 +113,8 @@ interface Visited {
 }
 
 /**
- * Path of the first string that is not well formed, or undefined. A cut inside an emoji leaves half a pair; strict JSON
- * parsers refuse the body. Walks with a stack of its own, since a hostile body can nest 100,000 levels deep.
+ * Path of the first string that is not well-formed Unicode, or undefined. A cut within an emoji leaves half a pair, and strict JSON parsers refuse
+ * the body. Not recursive, because a hostile body can be nested 100,000 levels deep.
  */
 function findLoneSurrogate(body: unknown): string | undefined {
   const stack: Visited[] = [{ value: body, key: '', parent: undefined }]
@@ -132,12 +131,12 @@ function findLoneSurrogate(body: unknown): string | undefined {
 
 function pathOf(found: Visited): string {
   const parts: string[] = []
-  // A path is for people: past a few levels it stops being one.
+  // The path is for people, so it only shows the first levels.
   for (let at: Visited | undefined = found; at !== undefined && parts.length < 32; at = at.parent) parts.unshift(at.key)
   return parts.filter((part) => part !== '').join('.')
 }
 
-/** What every check of a wire looks at. */
+/** What all rules of a wire use. */
 export interface RuleContext<Book extends RuleBook> {
   readonly body: Fields
   readonly found: Findings<Book>
@@ -145,14 +144,14 @@ export interface RuleContext<Book extends RuleBook> {
   readonly profiles: ReadonlySet<string>
 }
 
-/** What every book has words for. `well-formed-text` is left out by a server that takes such text, `body-bytes` by one that takes any size. */
+/** Rules that every book has. A server that accepts such text or any size omits `well-formed-text` or `body-bytes`. */
 interface CommonRules {
   readonly 'body-shape': (message: string) => string
   readonly 'well-formed-text'?: string
   readonly 'body-bytes'?: string
 }
 
-/** Runs the rules of a wire on a parsed body. Never throws; linear in the body. Empty means that the vendor takes it. */
+/** Runs the rules of a wire on a parsed body. Never throws; linear in the body. Empty means that the vendor accepts it. */
 export function checkBody<Book extends RuleBook & CommonRules>(
   book: Book,
   noObject: string,
@@ -174,6 +173,6 @@ export function checkBody<Book extends RuleBook & CommonRules>(
   }
 }
 
-/** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: an endpoint can have several habits. */
+/** Sub-profiles of a wire, e.g. `mistral,reasoning-forbidden`: several may apply to an endpoint. */
 export const profilesOf = (profile: string | undefined): ReadonlySet<string> =>
   new Set((profile ?? '').split(',').filter((name) => name !== ''))

@@ -3,10 +3,10 @@ import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord, parsedJson, recordOf, textOf } from '../../core/values.ts'
 import { SSE_DONE } from '../framing.ts'
 
-/** An object of JSON that is being put together. */
+/** A JSON object that is being assembled. */
 export type MutableFields = Record<string, unknown>
 
-/** Adds a piece to a member's text; anything else that a server may put there is no text. */
+/** Appends text to a member; values that are not text are ignored. */
 export function addText(fields: MutableFields, name: string, piece: unknown): void {
   if (typeof piece === 'string') fields[name] = textOf(fields[name]) + piece
 }
@@ -16,16 +16,16 @@ export function addTexts(fields: MutableFields, pieces: Fields | undefined): voi
   for (const [name, piece] of Object.entries(pieces ?? {})) addText(fields, name, piece)
 }
 
-/** The payload of one event, or undefined for keep-alives and noise. */
+/** The payload of one event; undefined for keep-alives and invalid data. */
 export const parseEvent = (data: string): Fields | undefined => recordOf(parsedJson(data))
 
-/** What a reducer has seen. Plain fields: getters of its own would keep it, with the whole answer, until the next full collection. */
+/** What a reducer returns. Its fields are plain: getters would keep the reducer and the whole answer in memory until the next full collection. */
 interface Seen {
   done: boolean
   error?: unknown
 }
 
-/** Puts a streamed answer together again: `take` reads an event, `body` gives the whole answer so far. */
+/** Creates a reducer: `take` reads an event, `body` returns the answer so far. */
 export function reducer(
   read: (body: Fields) => ModelResponse,
   body: () => Fields,
@@ -47,21 +47,21 @@ export function reducer(
 }
 
 /**
- * Things that a stream numbers itself, in the order of their numbers. They stand in no array: the numbers come from outside, and one of a
- * thousand million would leave as many holes to walk over.
+ * Entries in the order of the numbers that a stream gives them. In a map, because with an array a hostile number of a thousand million would leave
+ * as many holes to iterate over.
  */
 export const inOrder = <T>(things: ReadonlyMap<number, T>): T[] =>
   [...things].sort(([a], [b]) => a - b).map(([, thing]) => thing)
 
-/** The error of a body that has one under `error`, or is one. */
+/** The member `error` of a body, or the body itself if it is an error. */
 export function plainErrorIn(body: Fields): unknown {
   if (typeof body['error'] === 'string' || isRecord(body['error'])) return body['error']
   return body['object'] === 'error' || body['type'] === 'error' ? body : undefined
 }
 
 /**
- * A report without prompt tokens is none: a server that counts nothing sends zeros, and no prompt is empty. Neither is one whose prompt or
- * answer is said to be negative or no number; parts of them that are wrong count as not said.
+ * Reads reported usage. Undefined without prompt tokens, because servers that do not count send zeros, and for prompt or answer tokens that are
+ * negative or not a number; other wrong numbers count as absent.
  */
 export function knownUsage(read: (reported: Fields) => Usage, reported: unknown): Usage | undefined {
   const fields = recordOf(reported)
@@ -78,13 +78,13 @@ export function knownUsage(read: (reported: Fields) => Usage, reported: unknown)
   }
 }
 
-/** A wire's word for why an answer ended: the first that means it, or else the first of all. */
+/** A wire's word for a stop reason: the first with this meaning, or else the first of all. */
 export const stopWord = (words: Readonly<Record<string, StopReason>>, stop: StopReason): string =>
   Object.keys(words).find((word) => words[word] === stop) ?? Object.keys(words)[0]!
 
 export const nested = (fields: Fields, name: string): Fields => recordOf(fields[name]) ?? {}
 
-/** What is not said is none; NaN stands for what is negative or no number. */
+/** A reported number: 0 when absent, NaN when negative or not a number. */
 export function amount(fields: Fields, name: string): number {
   const value = fields[name] ?? 0
   return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : NaN

@@ -2,8 +2,8 @@ import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
 import { arrayOf } from './reading.ts'
 
 /**
- * Function declarations as OpenAI's models read them: TypeScript types in a namespace. What the vendor counts follows from this text and not
- * from the JSON on the wire; recorded requests agree with it to a few tokens.
+ * Function declarations as OpenAI's models read them: TypeScript types in a namespace. The vendor counts this text, not the JSON on the wire; its
+ * length agrees with recorded requests within a few tokens.
  */
 export function declaredAs(tool: unknown): string {
   const fields = recordOf(tool) ?? {}
@@ -17,20 +17,20 @@ export function declaredAs(tool: unknown): string {
 }
 
 interface SchemaPosition {
-  /** Where references lead. */
+  /** The schema in which references are resolved. */
   readonly root: Fields
   readonly depth: number
 }
 
-/** Deeper schemas are a hostile client's, or refer to themselves. */
+/** Deeper schemas are hostile or refer to themselves. */
 const MOST_DEPTH = 8
 const MOST_MEMBERS = 500
 
-/** Only the first line of a note is marked as one. */
+/** Only the first line of a note gets a comment mark. */
 const commentOf = (text: string | undefined): string =>
   text === undefined || text.trim() === '' ? '' : `// ${text.trim()}\n`
 
-/** A title stands above the description, each on lines of its own. */
+/** The title comes before the description, each on its own lines. */
 const notesOf = (schema: Fields, indent = ''): string =>
   [schema['title'], schema['description']]
     .map((note) => commentOf(stringOf(note)))
@@ -82,31 +82,31 @@ function referredTo(schema: Fields, root: Fields): Fields | undefined {
   return name === undefined ? undefined : recordOf(recordOf(root[kind!])?.[name])
 }
 
-/** An answer's schema as the same models read it: the JSON without what strict mode implies. */
+/** An answer's schema as the same models read it: the JSON without members that strict mode implies. */
 export function responseFormatAs(format: Fields): string | undefined {
   const { name, description, schema } = format
   if (recordOf(schema) === undefined) return undefined
   const note = stringOf(description) === undefined ? '' : `// ${stringOf(description)}\n`
-  return `# Response Formats\n\n## ${stringOf(name) ?? ''}\n\n${note}${JSON.stringify(schema, impliedLeftOut)}`
+  return `# Response Formats\n\n## ${stringOf(name) ?? ''}\n\n${note}${JSON.stringify(schema, withoutImplied)}`
 }
 
-/** Members of the schema language, not properties that happen to have such a name. */
-const impliedLeftOut = (key: string, value: unknown): unknown =>
+/** Removes members of the schema language, but not properties with the same name. */
+const withoutImplied = (key: string, value: unknown): unknown =>
   (key === 'additionalProperties' && typeof value === 'boolean') || (key === 'required' && Array.isArray(value))
     ? undefined
     : value
 
 const DEFINED = /^#\/(?:\$defs|definitions)\/(.+)$/
 
-/** More definitions are a hostile client's. */
+/** A schema with more definitions is hostile. */
 const MOST_DEFINITIONS = 200
 
-/** Whether one of a schema's definitions leads back to itself. */
+/** Whether a definition of a schema refers to itself, directly or through others. */
 export function isRecursiveSchema(schema: unknown): boolean {
   const fields = recordOf(schema) ?? {}
   const definitions = Object.entries({ ...recordOf(fields['definitions']), ...recordOf(fields['$defs']) })
   let left = new Map(definitions.slice(0, MOST_DEFINITIONS).map(([name, body]) => [name, [...referencesIn(body)]]))
-  // What leads to nothing that is left is taken away; what cannot be taken away leads back to itself.
+  // Removes definitions that refer to no remaining definition, until none is left or the rest is recursive.
   for (;;) {
     const next = new Map([...left].filter(([, names]) => names.some((name) => left.has(name))))
     if (next.size === left.size) return next.size > 0

@@ -5,10 +5,10 @@ import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
 import type { JsonNode } from '../json/json-index.ts'
 import { readToolChoice, type ToolChoice } from '../wire/steps.ts'
 
-/** A list that says something; undefined for an empty one, which most wires refuse. */
+/** Undefined for an empty list, which most wires refuse. */
 export const filled = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined)
 
-/** Which tools may be called, on both wires of OpenAI. A choice without tools is refused. */
+/** The tool choice on both of OpenAI's wires, which refuse one without tools. */
 export const openaiChoice = ({ toolChoice, tools }: Draft, named: (name: string) => object): Fields => {
   if (toolChoice === undefined || tools.length === 0) return {}
   const { mode, name, single } = toolChoice
@@ -19,8 +19,8 @@ export const openaiChoice = ({ toolChoice, tools }: Draft, named: (name: string)
 }
 
 /**
- * A conversation on its way into another wire: what every wire has room for, in an order that all of them accept. What they
- * have no room for is a loss, and each loss is named.
+ * A conversation that is written for another wire: everything that all wires can express, in an order that all accept. Everything else is reported
+ * as a loss.
  */
 export interface Draft {
   readonly head: readonly string[]
@@ -30,16 +30,13 @@ export interface Draft {
   readonly sampling: Sampling
   readonly toolChoice?: ToolChoice
   readonly losses: readonly Loss[]
-  /** Reports what the target wire has no room for; `minor` where the answer means the same without it. */
+  /** Reports a loss; `minor` if the answer does not change without it. */
   lose(item: Item | undefined, what: string, minor?: 'minor'): void
-  /**
-   * The same for a picture or file. What a person sent leaves a word in its place, so that no message falls silent and out
-   * of the order that a wire wants.
-   */
+  /** The same for a picture or file. One from the user is replaced by a word, so that the message is not empty and the order of roles stays valid. */
   omit(item: Item, media: Media): readonly string[]
 }
 
-/** Neighbours of one role. Calls and results carry ids that are unique and paired. */
+/** Neighbouring items of one role. Calls and results have ids that are unique and paired. */
 export interface DraftTurn {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly items: readonly Item[]
@@ -88,7 +85,7 @@ function portableItem(item: Item, lose: Draft['lose']): Item[] {
     lose(item, 'a block that only its own wire knows')
     if (item.role === 'user') return [{ ...item, kind: 'user', text: '[block left out]' }]
   } else {
-    // An item that says nothing loses nothing; some wires refuse text without a visible character.
+    // Empty items are dropped without a loss, because some wires refuse text without a visible character.
     const isEmpty =
       item.text.trim() === '' && item.media === undefined && item.kind !== 'call' && item.kind !== 'result'
     return isEmpty ? [] : [item]
@@ -98,7 +95,7 @@ function portableItem(item: Item, lose: Draft['lose']): Item[] {
 
 const PLAIN_ID = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Wires without ids need some, wires that number calls anew in each turn need others, and a result needs its call. */
+/** Adds missing ids, and replaces ids that a wire restarts in each turn, so that each result has its call. */
 function withPairedIds(items: readonly Item[], lose: Draft['lose']): Item[] {
   const { answers, orphans } = turnsOf(items)
   const used = new Set<string>()
@@ -133,7 +130,7 @@ export function groupByRole(items: readonly Item[]): DraftTurn[] {
   return turns
 }
 
-/** A declared function in whatever wire it was written; tools that a provider runs have no counterpart elsewhere. */
+/** A declared function of any wire. Tools that a provider runs cannot be written for another wire. */
 function portableTool(tool: ToolDeclaration, lose: (what: string) => void): NewTool[] {
   const fields = parsedTool(tool.text)
   const body = recordOf(fields['function']) ?? fields
@@ -145,7 +142,7 @@ function portableTool(tool: ToolDeclaration, lose: (what: string) => void): NewT
     return []
   }
   const parameters = recordOf(schema) ?? { type: 'object', properties: {} }
-  // Gemini's own schema dialect writes types in capitals.
+  // Gemini's schema dialect writes types in capitals.
   const isDialect = /^[A-Z]+$/.test(stringOf(parameters['type']) ?? '')
   const description = stringOf(body['description']) ?? ''
   return [{ name, description, parameters: isDialect ? (lowerTypes(parameters, 0) as Fields) : parameters }]
@@ -159,7 +156,7 @@ function parsedTool(text: string): Fields {
   }
 }
 
-/** A schema deeper than this describes nothing that a model could fill in. */
+/** The greatest depth of a schema that is converted. */
 const MAX_SCHEMA_DEPTH = 64
 
 function lowerTypes(value: unknown, depth: number): unknown {
@@ -175,14 +172,14 @@ function lowerTypes(value: unknown, depth: number): unknown {
   )
 }
 
-/** The body that a conversation was read from; every codec keeps it in its source. Code Assist wraps it once more. */
+/** The body that a conversation was read from, without Code Assist's wrapper. */
 function requestOf(conversation: Conversation): Fields {
   const source = conversation.source.value as { readonly root?: JsonNode } | null
   const body = recordOf(source?.root?.value) ?? {}
   return recordOf(body['request']) ?? body
 }
 
-/** Members that travel in another way, or that every wire has a default for. */
+/** Members that are written elsewhere, or that have a default on every wire. */
 const CARRIED = new Set(
   (
     'model messages contents input system instructions systemInstruction system_instruction tools functions ' +
@@ -192,7 +189,7 @@ const CARRIED = new Set(
   ).split(' '),
 )
 
-/** Members that say how the answer is made, billed or kept, and nothing about what it is. */
+/** Members about how the answer is made, billed or stored, not about its content. */
 const MINOR = new Set(
   (
     'metadata user seed store service_tier serviceTier prompt_cache_key prompt_cache_retention safety_identifier cache_control ' +
@@ -221,7 +218,7 @@ function readSampling(request: Fields, lose: (what: string, minor?: 'minor') => 
   }
 }
 
-/** Settings that say what would hold without them. */
+/** Whether a setting has its default value. */
 function isDefault(key: string, value: unknown): boolean {
   if (value === null || value === undefined) return true
   if (key === 'text' || key === 'response_format') {
@@ -231,7 +228,7 @@ function isDefault(key: string, value: unknown): boolean {
   return (key === 'n' && value === 1) || (key === 'candidateCount' && value === 1) || value === false || value === 0
 }
 
-/** A call's arguments as the object that some wires want. */
+/** A call's arguments as an object, for wires that require one. */
 export function argumentsOf(item: Item): Fields {
   try {
     const value = recordOf(JSON.parse(item.text))

@@ -11,7 +11,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   isCall,
   joined,
   piece,
@@ -20,7 +20,7 @@ import {
 import { eventOf, type HiddenWire, parseInput, type Passed, VisibleStream } from '../wire/steps.ts'
 import { REASONING_KEYS } from './decode.ts'
 
-/** The counts stand beside the message, in the last line of a stream. Nothing is said about what was cached. */
+/** The counts are in the last line of a stream, outside the message. Cached tokens are not reported. */
 const readUsage = (fields: Fields): Usage => ({
   input: amount(fields, 'prompt_eval_count'),
   cacheRead: 0,
@@ -44,14 +44,14 @@ export function readResponse(body: unknown): ModelResponse {
     STOP_REASONS[stringOf(response['done_reason']) ?? ''] ?? (response['error'] === undefined ? 'unknown' : 'error')
   return {
     items,
-    // It says `stop` after a turn that calls tools as well.
+    // Ollama also says `stop` for a turn with calls.
     stop: stop === 'end' && items.some(({ kind }) => kind === 'call') ? 'tool-use' : stop,
     model: stringOf(response['model']),
     usage: knownUsage(readUsage, response),
   }
 }
 
-/** Puts a streamed answer together again: each line has a piece of the message, the last one the counts. */
+/** Assembles a streamed answer: each line has a part of the message, the last one the counts. */
 export function stream(): StreamReducer {
   const text: MutableFields = {}
   const calls: unknown[] = []
@@ -64,7 +64,7 @@ export function stream(): StreamReducer {
     const said = recordOf(message) ?? {}
     addText(text, 'content', said['content'])
     addText(text, 'thinking', said['thinking'])
-    // Calls come whole.
+    // Calls are not streamed.
     calls.push(...listOf(said['tool_calls']))
     head = { ...head, ...rest }
     if (rest['done'] === true) seen.done = true
@@ -86,7 +86,7 @@ const bodyOf = ({ model, nowSeconds }: AnswerHead, message: Fields, rest: Fields
   ...rest,
 })
 
-/** `index`: its place among the parts of the answer. */
+/** `index`: its position among the parts of the answer. */
 const callOf = (part: AnswerPart, index: number): Fields => ({
   id: part.id,
   function: { index, name: part.name, arguments: argumentsOf(part) },
@@ -114,7 +114,7 @@ const writer: AnswerWriter = {
   },
   begin: () => [],
   open: () => [],
-  // Calls travel whole on this wire.
+  // Calls are not streamed on this wire.
   grow: (head, part, _index, text) => {
     if (isCall(part)) return []
     return [line(head, part.kind === 'reasoning' ? { content: '', thinking: text } : { content: text })]
@@ -130,7 +130,7 @@ function pieces(event: Fields): AnswerPiece[] {
     ...piece('text', 'text', message['content']),
     ...recordsIn(message['tool_calls']).flatMap((call) => {
       const body = recordOf(call['function']) ?? {}
-      return begun('', call['id'], body['name'], JSON.stringify(body['arguments'] ?? {}))
+      return callPiece('', call['id'], body['name'], JSON.stringify(body['arguments'] ?? {}))
     }),
   ]
 }
@@ -166,7 +166,7 @@ export const steps: HiddenWire = {
   stream: (isOurs) => new OllamaStream(steps, isOurs),
 }
 
-/** Texts of several answers as one. */
+/** Joins the texts of several answers. */
 function merged(parts: readonly Fields[]): readonly Fields[] {
   const texts = parts.filter(isText)
   const all = (key: string): string => texts.map((part) => textOf(part[key])).join('')

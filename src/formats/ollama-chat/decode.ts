@@ -9,7 +9,7 @@ export const FORMAT = 'ollama-chat'
 
 export const REASONING_KEYS = ['thinking']
 
-/** This wire's bodies, read as those of the chat wire that they resemble. */
+/** Decodes this wire's bodies, which are similar to those of the chat wire. */
 export const body = chatDecoder({
   format: FORMAT,
   instructionRoles: ['system'],
@@ -32,12 +32,12 @@ function readSettings(body: Fields): RequestSettings {
   const format = body['format']
   return {
     shapesAnswer: format !== undefined && format !== null && format !== '' ? true : undefined,
-    // The server streams unless it is told not to.
+    // The server streams by default.
     stream: body['stream'] !== false,
     reasoning: body['think'] !== undefined && body['think'] !== false,
     model: stringOf(body['model']),
     window: positive(options['num_ctx']),
-    // Less than nothing means no cap.
+    // A negative number means no cap.
     maxOutputTokens: cap !== undefined && cap > 0 ? cap : undefined,
   }
 }

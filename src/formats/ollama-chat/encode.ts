@@ -22,7 +22,7 @@ export const encode = encoder<ItemPosition>({
   write,
   envelope,
   inserted: (item) => inserted(item, undefined),
-  // The server wants the content even where a message only calls.
+  // The server requires content even in a message with calls only.
   within: (...given) => within({ body, noContent: '""', hasObjects: true }, ...given),
 })
 
@@ -34,7 +34,7 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   return { ...instructed, splices: [...splices, ...instructed.splices, ...spliceMembers(source.root, members)] }
 }
 
-/** This wire has no choice of tools. */
+/** This wire has no tool choice. */
 const TOOLS: ToolWords = {
   key: 'tools',
   nameOf: toolNameOf,
@@ -52,7 +52,6 @@ function capSplices(root: JsonNode, cap: number, members: Members): Splice[] {
   return []
 }
 
-/** Writes a conversation that did not come from this wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice } = draft
   const mayCall = toolChoice?.mode !== 'none'

@@ -1,15 +1,15 @@
 import { type Fields, isRecord, listOf, recordOf } from '../../core/values.ts'
-import { asSaid, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 
-/** What the server refuses. It checks types and little else: what does not fit it cuts, and strays it passes to the template. */
+/** The server checks little except types: it truncates prompts that are too long, and passes unknown content to the template. */
 export const OLLAMA_CHAT_RULES = {
-  'body-shape': asSaid,
-  'message-shape': asSaid,
+  'body-shape': messageAsGiven,
+  'message-shape': messageAsGiven,
   'message-role': (role: string) => `invalid role: ${role}, must be one of [system user assistant tool]`,
   'images-base64': 'illegal base64 data',
-  'call-shape': asSaid,
+  'call-shape': messageAsGiven,
   'tool-shape': 'a tool has no function with a name',
-  'options-shape': asSaid,
+  'options-shape': messageAsGiven,
 } as const satisfies RuleBook
 
 export type OllamaChatRule = keyof typeof OLLAMA_CHAT_RULES
@@ -17,10 +17,9 @@ export type OllamaChatRule = keyof typeof OLLAMA_CHAT_RULES
 type Context = RuleContext<typeof OLLAMA_CHAT_RULES>
 
 const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
-/** As the server decodes it; the length is checked apart, since a pattern over megabytes is slow. */
+/** The server's definition of base64. The length is checked separately, because a pattern is slow on megabytes. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The rules of `/api/chat`. */
 export const checkOllamaChat = checkBody(OLLAMA_CHAT_RULES, 'The body is not an object.', (context) => {
   const { body, found } = context
   const { model, messages = [], tools } = body

@@ -19,7 +19,7 @@ const endpoint: Endpoint = {
   isLocal: true,
   keys: [],
   bases: ['OLLAMA_HOST'],
-  // Only the vendor's cloud, and gateways in front of a server, want a key.
+  // Only the vendor's cloud, and gateways before a server, require a key.
   headers: bearer,
   credentials: ['authorization'],
   modelVariable: 'OLLAMA_MODEL',
@@ -29,7 +29,7 @@ const endpoint: Endpoint = {
 const routes: Routes = {
   match: (pathname) => (pathname.endsWith('/api/chat') ? { action: 'generate' } : undefined),
   path: () => '/api/chat',
-  // The server has no route that counts; this is how it names a prompt's tokens in its answers.
+  // The server has no route for counts; this is the name of the prompt's count in its answers.
   counted: (prompt_eval_count) => ({ prompt_eval_count }),
 }
 
@@ -53,7 +53,7 @@ export const wire: Wire = {
   resembles: (body) => (body['messages'] !== undefined && isOurs(body) ? 2 : 0),
 }
 
-/** What a body of the chat wire that it resembles never has. */
+/** Members that a body of the similar chat wire never has. */
 const isOurs = (body: Fields): boolean =>
   isRecord(body['options']) ||
   ['format', 'keep_alive', 'template', 'think'].some((key) => body[key] !== undefined) ||

@@ -22,7 +22,7 @@ import {
   type AnswerPiece,
   type Answers,
   type AnswerWriter,
-  begun,
+  callPiece,
   errorTypeOf,
   isCall,
   joined,
@@ -32,12 +32,12 @@ import {
 import { byToolChoice, eventOf, type HiddenWire, parseInput, type Passed, VisibleStream } from '../wire/steps.ts'
 import { readParts, REASONING_KEYS } from './decode.ts'
 
-/** The cached count is inside the prompt count. */
+/** The prompt count includes cached tokens. */
 function readUsage(fields: Fields): Usage {
   const prompt = nested(fields, 'prompt_tokens_details')
   return {
     input: amount(fields, 'prompt_tokens'),
-    // DeepSeek names the cached part on the top level.
+    // DeepSeek reports cached tokens at the top level.
     cacheRead:
       numberOf(prompt['cached_tokens']) !== undefined
         ? amount(prompt, 'cached_tokens')
@@ -66,7 +66,7 @@ export function readResponse(body: unknown): ModelResponse {
   const stop = stringOf(message['refusal']) ? 'refusal' : (named ?? 'unknown')
   return {
     items,
-    // Some servers say `stop` after a turn that calls tools.
+    // Some servers say `stop` for a turn with calls.
     stop: stop === 'end' && items.some((item) => item.kind === 'call') ? 'tool-use' : stop,
     ranHostedTools: ranHostedTools(response, message) ? true : undefined,
     id: stringOf(response['id']),
@@ -75,7 +75,7 @@ export function readResponse(body: unknown): ModelResponse {
   }
 }
 
-/** Sources that an answer quotes were searched for by the provider: OpenAI and OpenRouter, Perplexity, Groq. */
+/** Whether the provider searched: OpenAI, OpenRouter, Perplexity and Groq list the sources that an answer cites. */
 const ranHostedTools = (response: Fields, message: Fields): boolean =>
   [...MESSAGE_SOURCES.map((key) => message[key]), ...RESPONSE_SOURCES.map((key) => response[key])].some(
     (list) => listOf(list).length > 0,
@@ -84,7 +84,7 @@ const ranHostedTools = (response: Fields, message: Fields): boolean =>
 const MESSAGE_SOURCES = ['annotations', 'executed_tools'] as const
 const RESPONSE_SOURCES = ['citations', 'search_results'] as const
 
-/** What the message of an answer holds. */
+/** The items of an answer's message. */
 export const readAnswer = (message: Fields, reasoningKeys: readonly string[]): Item[] =>
   readParts({ reasoningKeys }, message, 'assistant', (...keys) => {
     let at: unknown = message
@@ -97,7 +97,7 @@ interface Call {
   readonly asked: MutableFields
 }
 
-/** Puts a streamed completion together again, from the first choice's deltas. */
+/** Assembles a streamed completion from the deltas of the first choice. */
 export function stream(): StreamReducer {
   const head: MutableFields = {}
   let usage: unknown
@@ -112,7 +112,7 @@ export function stream(): StreamReducer {
   const onCalls = (deltas: readonly unknown[]): void => {
     for (const [at, value] of deltas.entries()) {
       const { index: given, function: asked, custom, ...rest } = recordOf(value) ?? {}
-      // Servers that send a call whole may leave the index out.
+      // Servers that do not stream calls may omit the index.
       const index = numberOf(given) ?? (stringOf(rest['id']) === undefined ? at : calls.size)
       const call = calls.get(index) ?? { start: {}, asked: {} }
       calls.set(index, call)
@@ -151,7 +151,7 @@ export function stream(): StreamReducer {
   const body = (): Fields => ({ ...head, usage, choices: [{ index: 0, message: message(), finish_reason: finish }] })
   return reducer(readResponse, body, (event) => {
     for (const key of ['id', 'model', ...RESPONSE_SOURCES]) if (event[key] !== undefined) head[key] ??= event[key]
-    // The usage chunk has no choices; some servers put running totals into every chunk, so the last one counts.
+    // The usage chunk has no choices. Some servers send running totals in every chunk, so the last one counts.
     if (recordOf(event['usage']) !== undefined) usage = event['usage']
     for (const value of listOf(event['choices'])) {
       const choice = recordOf(value) ?? {}
@@ -162,7 +162,7 @@ export function stream(): StreamReducer {
   })
 }
 
-/** Pieces of one entry share its index; their texts are joined, everything else is taken from where it came last. */
+/** Joins pieces of entries with the same index: texts are appended, for other members the last value counts. */
 function joinDetails(details: readonly unknown[]): MutableFields[] {
   const entries = new Map<unknown, MutableFields>()
   for (const [at, value] of details.entries()) {
@@ -207,7 +207,7 @@ const chunk = ({ id, model, nowSeconds }: AnswerHead, fields: Fields): StreamEve
 const delta = (head: AnswerHead, fields: Fields, finish: string | null = null): StreamEvent =>
   chunk(head, { choices: [{ index: 0, delta: fields, logprobs: null, finish_reason: finish }] })
 
-/** Calls are numbered by themselves here; the writer of one answer keeps count. */
+/** On this wire calls are numbered separately, so each answer has its own writer. */
 function chatWriter(): AnswerWriter {
   const numbers = new Map<number, number>()
   const numberOf = (index: number): number => {
@@ -268,7 +268,7 @@ function pieces(event: Fields): AnswerPiece[] {
       const call = recordOf(value) ?? {}
       const body = recordOf(call['function']) ?? {}
       const key = `call ${numberOf(call['index']) ?? stringOf(call['id']) ?? at}`
-      return begun(key, call['id'], body['name'], textOf(body['arguments']))
+      return callPiece(key, call['id'], body['name'], textOf(body['arguments']))
     }),
   ]
 }
@@ -286,16 +286,16 @@ export const answers: Answers = {
   pieces,
   isPreamble: ({ choices }) => Array.isArray(choices) && choices.every(isEmptyChoice),
   error: openaiError,
-  // A client that did not ask may stumble over a chunk without choices.
+  // Only on request: other clients may not expect a chunk without choices.
   wantsUsage: (body) => /"include_usage"\s*:\s*true/.test(body),
 }
 
-/** The same on both wires of the vendor. */
+/** The error body on both of OpenAI's wires. */
 export function openaiError(status: number, code: string, message: string): Fields {
   return { error: { message, type: errorTypeOf(status), code, param: null } }
 }
 
-/** The parts of a chat answer: its text and reasoning as one, each call as one. */
+/** The parts of a chat answer: all text and reasoning as one, and each call. */
 export const isText = (part: Fields): boolean => part['function'] === undefined && part['custom'] === undefined
 
 const nameOf = (part: Fields): string => (isRecord(part['function']) ? String(part['function']['name']) : '')
@@ -303,7 +303,7 @@ const nameOf = (part: Fields): string => (isRecord(part['function']) ? String(pa
 export const steps: HiddenWire = {
   list: 'messages',
   admits(fields) {
-    // Functions of the old kind have no ids to tell calls apart; of several choices each would need steps of its own.
+    // Legacy functions have no call ids, and each of several choices would need hidden steps of its own.
     const isLegacy = fields['functions'] !== undefined
     const hasChoices = typeof fields['n'] === 'number' && fields['n'] > 1
     return isLegacy || hasChoices || recordsIn(fields['tools']).length === 0 ? 'no' : byToolChoice(fields)
@@ -355,7 +355,7 @@ export function partsOfMessage(message: unknown): readonly Fields[] {
   return [...(hasText ? [text] : []), ...recordsIn(calls)]
 }
 
-/** An assistant's message; `content` stands in it where the parts say nothing. */
+/** An assistant message with these parts; `content` is used if they have no text. */
 export function messageOfParts(parts: readonly Fields[], content: string | null): Fields {
   const calls = parts.filter((part) => !isText(part))
   const [text] = parts.filter(isText)
@@ -380,7 +380,7 @@ class ChatStream extends VisibleStream {
     return shown === undefined ? [] : [this.#rewritten(event, data, choice, { delta: shown })]
   }
 
-  /** Undefined when nothing of the delta is for the client. */
+  /** Undefined when the delta contains nothing for the client. */
   #visibleDelta(delta: Fields): Fields | undefined {
     const { tool_calls: calls, ...rest } = delta
     const kept = recordsIn(calls).flatMap((call) => {
@@ -391,7 +391,7 @@ class ChatStream extends VisibleStream {
     })
     const says = Object.entries(rest).some(([key, value]) => key !== 'role' && value !== '' && value !== null)
     if (kept.length > 0) return { ...rest, tool_calls: kept }
-    // The opening chunk of a later answer says nothing but its role.
+    // The first chunk of a later answer contains only its role.
     return says || (calls === undefined && this.answers === 0) ? rest : undefined
   }
 
@@ -407,7 +407,7 @@ class ChatStream extends VisibleStream {
     return this.#rewritten(event, data, choice, { finish_reason })
   }
 
-  protected override saidAtTheEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
+  protected override contentAtEnd(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     const choice = data === undefined ? undefined : firstChoice(data)
     const delta = isRecord(choice?.['delta']) ? choice['delta'] : {}
     if (typeof delta['content'] !== 'string' || delta['content'] === '') return []

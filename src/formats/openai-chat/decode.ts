@@ -7,20 +7,20 @@ import { declaredAs, responseFormatAs } from '../kit/tools.ts'
 
 export const FORMAT = 'openai-chat'
 
-/** Members that hold a client's cache mark. */
+/** Members that contain a client's cache mark. */
 export const MARK_KEYS = ['cache_control', 'prompt_cache_breakpoint']
 
 /**
- * Where an item stands in its message. One assistant message keeps its text, calls and reasoning in different members, and
- * vendors keep the same reasoning in several at once.
+ * The position of an item in its message. An assistant message has text, calls and reasoning in different members, and some vendors repeat the same
+ * reasoning in several.
  */
 export interface ItemPosition extends Position {
   readonly shape: 'message' | 'fields' | 'part' | 'image' | 'call'
-  /** Members that hold it, for `fields`. */
+  /** The members that contain it, for `fields`. */
   readonly keys: readonly string[]
 }
 
-/** Members in which OpenAI-compatible vendors keep reasoning: DeepSeek, vLLM, OpenRouter, LiteLLM. */
+/** Members for reasoning in OpenAI-compatible APIs: DeepSeek, vLLM, OpenRouter, LiteLLM. */
 export const REASONING_KEYS: readonly string[] = [
   'reasoning_content',
   'reasoning',
@@ -28,21 +28,21 @@ export const REASONING_KEYS: readonly string[] = [
   'thinking_blocks',
 ]
 
-/** The list that each kind of element stands in. */
+/** The list for each kind of element. */
 const LISTS = { part: 'content', image: 'images', call: 'tool_calls' } as const
 
-/** For reasoning that several members share, the message. */
+/** The path of the message for reasoning in several members. */
 function pathOf({ message, shape, keys, index }: ItemPosition): (string | number)[] {
   if (shape === 'message' || keys.length > 1) return ['messages', message]
   return ['messages', message, ...(shape === 'fields' ? [keys[0]!] : [LISTS[shape], index])]
 }
 
-/** How the bodies of a wire that keeps its messages as this one does are read. */
+/** How to read the bodies of a wire with similar messages. */
 interface ChatReading extends Pick<BodyReading<ItemPosition>, 'format' | 'markKeys' | 'readTools' | 'readSettings'> {
   readonly instructionRoles: readonly unknown[]
   readonly resultRoles: readonly unknown[]
   readonly reasoningKeys: readonly string[]
-  /** Pictures stand beside the content. */
+  /** Pictures are outside the content. */
   readonly hasImages?: true
 }
 
@@ -55,7 +55,6 @@ export const chatDecoder = (wire: ChatReading): Decoder<ItemPosition> =>
     readMessage: (reader, message, index) => readMessage(wire, reader, message, index),
   })
 
-/** This wire's bodies, read. */
 export const body = chatDecoder({
   format: FORMAT,
   markKeys: MARK_KEYS,
@@ -68,7 +67,7 @@ export const body = chatDecoder({
 
 export type ItemCore = Pick<Item, 'kind' | 'text'> & Partial<Pick<Item, 'callId' | 'toolName' | 'sealed' | 'media'>>
 
-/** Reads one content part; `raw` gives its JSON text. */
+/** Reads one content part; `raw` returns its JSON text. */
 function readPart(part: Fields, role: Role, raw: () => string): ItemCore {
   const text = stringOf(part['text']) ?? stringOf(part['refusal'])
   const type = stringOf(part['type'])
@@ -91,7 +90,7 @@ function readMedia(part: Fields): Media | undefined {
   return type === 'file' ? readFile(recordOf(part['file']) ?? {}) : undefined
 }
 
-/** Sound that goes in, on both wires of the vendor. */
+/** Audio input, on both of OpenAI's wires. */
 export function readAudio(part: Fields): Media {
   const audio = recordOf(part['input_audio']) ?? {}
   const format = stringOf(audio['format'])
@@ -104,23 +103,23 @@ export function readFile(file: Fields): Media {
   return {
     type: mediaTypeOf(payload.mime),
     mime: payload.mime,
-    // Without the `data:` head, file_data is the bare payload.
+    // file_data without a `data:` prefix is the payload itself.
     data: payload.data ?? payload.reference,
     reference: stringOf(file['file_id']) ?? stringOf(file['file_url']),
     name: stringOf(file['filename']),
   }
 }
 
-/** Some vendors take the URL itself where OpenAI takes an object with a `url`. */
+/** Some vendors accept a URL string where OpenAI takes an object with a `url`. */
 const urlOf = (value: unknown): string | undefined => stringOf(value) ?? stringOf(recordOf(value)?.['url'])
 
-/** Mistral's thinking part holds text parts of its own. */
+/** Mistral's thinking part contains text parts. */
 function thinkingText(value: unknown): string {
   const texts = listOf(value).map((part) => stringOf(recordOf(part)?.['text']) ?? '')
   return stringOf(value) ?? texts.join('\n')
 }
 
-/** One entry of `tool_calls`. `rawArguments` gives arguments that a vendor sends as an object, as they stand on the wire. */
+/** One entry of `tool_calls`. `rawArguments` returns the text of arguments that a vendor sends as an object. */
 function readCall(call: Fields, rawArguments: () => string): ItemCore {
   const body = recordOf(call['function']) ?? recordOf(call['custom'])
   if (body === undefined) return { kind: 'call', text: '', callId: stringOf(call['id']) }
@@ -136,7 +135,7 @@ function readCall(call: Fields, rawArguments: () => string): ItemCore {
   }
 }
 
-/** The reasoning of an assistant message, wherever the vendor keeps it. */
+/** The reasoning of an assistant message, in any vendor's members. */
 function readReasoning(
   message: Fields,
   members: readonly string[],
@@ -152,7 +151,7 @@ function readReasoning(
   return {
     kind: 'reasoning',
     text: plain ?? words.filter((text) => text !== '').join('\n'),
-    // Plain text is the vendor's courtesy; entries can be signed or encrypted and must come back as they were.
+    // Plain text may be omitted; entries may be signed or encrypted and must be sent back unchanged.
     sealed: keys.some((key) => typeof message[key] !== 'string') ? true : undefined,
     keys,
   }
@@ -161,7 +160,7 @@ function readReasoning(
 const isReasoning = (value: unknown): boolean =>
   typeof value === 'string' ? value !== '' : Array.isArray(value) ? value.length > 0 : recordOf(value) !== undefined
 
-/** What a tool message says: its text, and the pictures that some vendors allow in it. */
+/** The content of a tool message: its text, and the pictures that some vendors allow. */
 function readResultContent(content: unknown): Pick<Item, 'text' | 'media'> {
   const plain = stringOf(content)
   if (plain !== undefined) return { text: plain }
@@ -195,7 +194,7 @@ function readMessage(wire: ChatReading, { root, toolNames }: Reader, message: Fi
     const { kind, callId, toolName } = core
     if (kind === 'call' && callId !== undefined && toolName !== undefined) toolNames.set(callId, toolName)
   }
-  // A message that says nothing is still there: one item stands for it, so that it can be dropped.
+  // A message without content still gets an item, so that it can be dropped.
   if (found.length === 0) {
     const isText = typeof content === 'string'
     const place: ItemPosition = isText ? { ...whole, shape: 'fields', keys: ['content'] } : whole
@@ -207,7 +206,7 @@ function readMessage(wire: ChatReading, { root, toolNames }: Reader, message: Fi
   })
 }
 
-/** Gives the JSON text of a value below a message. */
+/** Returns the JSON text of a value in a message. */
 export type Raw = (...keys: (string | number)[]) => string
 
 interface Found {
@@ -217,7 +216,7 @@ interface Found {
   readonly at?: number
 }
 
-/** What a message of a request or an answer holds, in the order in which a model reads it. */
+/** The items of a request's or an answer's message, in the order in which the model reads them. */
 export function readParts(
   { reasoningKeys, hasImages }: Pick<ChatReading, 'reasoningKeys' | 'hasImages'>,
   message: Fields,
@@ -232,7 +231,7 @@ export function readParts(
     field(core, ...keys)
   }
   const { content } = message
-  // Clients send "" and null for the same thing.
+  // Clients use "" and null for the same thing.
   if (typeof content === 'string' && content !== '') field({ kind: kindOf(role), text: content }, 'content')
   for (const [at, part] of listOf(content).entries())
     found.push({ core: readPart(recordOf(part) ?? {}, role, () => raw('content', at)), shape: 'part', at })
@@ -245,7 +244,7 @@ export function readParts(
   if (refusal) field({ kind: 'assistant', text: refusal }, 'refusal')
   const audio = recordOf(message['audio'])
   if (audio !== undefined) {
-    // An answer in sound is sent back by its id: the vendor holds the bytes.
+    // An audio answer is sent back by its id, because the vendor stores the bytes.
     const media: Media = { type: 'audio', reference: stringOf(audio['id']), data: stringOf(audio['data']) }
     field({ kind: 'media', text: stringOf(audio['transcript']) ?? '', sealed: true, media: [media] }, 'audio')
   }
@@ -277,14 +276,14 @@ function readTools({ root }: Reader): ToolDeclaration[] {
   )
 }
 
-/** The name that a declaration goes by: a function's, a custom tool's, or the type of a tool that the vendor runs. */
+/** The name of a declaration: of a function or a custom tool, or the type of a tool that the vendor runs. */
 export function toolNameOf(tool: unknown): string {
   const fields = recordOf(tool) ?? {}
   const body = recordOf(fields['function']) ?? recordOf(fields['custom']) ?? fields
   return stringOf(body['name']) ?? stringOf(fields['type']) ?? ''
 }
 
-/** Members with which hosts put pages, documents or less than the whole history into the prompt. */
+/** Members by which hosts add pages or documents to the prompt, or remove parts of the history. */
 const ADDING_MEMBERS = ['web_search_options', 'data_sources', 'plugins', 'transforms', 'search_parameters']
 const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
 
@@ -292,7 +291,7 @@ function unseenIn(body: Fields): readonly string[] {
   const added = ADDING_MEMBERS.filter((key) => (body[key] ?? null) !== null)
   const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
   const hosted = tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)
-  // Models that search the web by themselves are named for it.
+  // Models that search the web by themselves have it in their name.
   const searching = /(^|[-/:])(search|online|sonar|compound)($|[-:])/.test(stringOf(body['model']) ?? '')
     ? ['search']
     : []

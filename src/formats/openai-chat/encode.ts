@@ -27,7 +27,7 @@ export const encode = encoder<ItemPosition>({
   envelope,
   inserted,
   within: (...given) => within({ body, noContent: 'null' }, ...given),
-  // Only parts have room for a mark, and opaque ones stay as they came.
+  // Only parts can have a mark, and opaque ones must not change.
   mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true,
   merging: { merge },
 })
@@ -38,7 +38,7 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   if (changes.maxOutputTokens !== undefined) {
     for (const key of limitKeys(root)) members.set(key, String(changes.maxOutputTokens))
   }
-  // Before tools there were functions; a body has one or the other.
+  // A body has either tools or, in the legacy form, functions.
   const isLegacy = member(root, 'functions') !== undefined && member(root, 'tools') === undefined
   const splices = toolSplices(source, changes, members, isLegacy ? FUNCTIONS : TOOLS)
   const instructed = instructionInMessages(source, changes.addInstruction)
@@ -68,7 +68,7 @@ function limitKeys(root: JsonNode): string[] {
   return [capKey(stringOf(member(root, 'model')?.value) ?? '')]
 }
 
-/** Tools that a choice names: one that is forced, or the list of allowed ones. */
+/** The tools that a choice names: the forced one, or the list of allowed ones. */
 function choiceNames(choice: unknown): string[] {
   const fields = recordOf(choice)
   if (fields === undefined) return []
@@ -84,7 +84,7 @@ function choiceNames(choice: unknown): string[] {
 function merge(role: string, messages: readonly JsonNode[]): string | undefined {
   const isModel = role === 'assistant'
   if (!isModel && role !== 'user') return undefined
-  // Calls stand behind everything that their message says.
+  // Calls come after all content of their message.
   const last = messages.at(-1)!
   const calls = isModel ? member(last, 'tool_calls')?.raw : undefined
   const isPlain = haveOnly(messages.slice(0, -1), ['role', 'content'])
@@ -93,19 +93,19 @@ function merge(role: string, messages: readonly JsonNode[]): string | undefined 
   return `{"role":"${role}","content":${content}${calls === undefined ? '' : `,"tool_calls":${calls}`}}`
 }
 
-/** A message of ours. */
+/** A message that we insert. */
 export function inserted(item: Item, mark: CacheMark | undefined): string {
   const text = JSON.stringify(item.text)
   const content = mark === undefined ? text : `[{"type":"text","text":${text}${markJson(mark)}}]`
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-/** Where wires that keep their messages as this one does differ in how these are edited. */
+/** The differences in editing between wires with similar messages. */
 interface ChatEdits {
   readonly body: Decoder<ItemPosition>
-  /** What stands as the content of a message that only calls. */
+  /** The content of a message with calls only. */
   readonly noContent: 'null' | '""'
-  /** Arguments are an object and not a text. */
+  /** Arguments are an object, not a text. */
   readonly hasObjects?: true
 }
 
@@ -120,7 +120,7 @@ export function within(
   if (kept.length === read.length && marks.size === 0 && !kept.some((item) => item.edited === true)) return []
   const { positionOf, nodeAt } = edits.body
   const changes: Members = new Map()
-  // A picture among others cannot become text where it stands.
+  // A picture in a separate list cannot become text in place.
   const isMoved = (item: Item): boolean => item.edited === true && positionOf(item)!.shape === 'image'
   const left = kept.filter((item) => !isMoved(item))
   const splices = left.length < read.length ? dropSplices(edits, source.text, node, read, left, changes) : []
@@ -133,7 +133,7 @@ export function within(
   return [...splices, ...spliceMembers(node, changes)]
 }
 
-/** Takes out what was dropped and leaves a message that the wire still accepts. */
+/** Removes dropped elements and leaves a message that the wire accepts. */
 function dropSplices(
   { body: { positionOf }, noContent }: ChatEdits,
   text: string,
@@ -171,13 +171,13 @@ function dropSplices(
     return place.shape === 'fields' && place.keys.includes(key)
   }
   const speaks = kept.some((item) => item.kind === 'call' || isField(item, 'refusal') || isField(item, 'audio'))
-  // An assistant message needs content unless it calls a tool, and some servers want the key even then.
+  // An assistant message needs content unless it has calls, and some servers require the key even then.
   if (changes.has('content')) changes.set('content', speaks ? noContent : '""')
   else if (!speaks && (member(node, 'content')?.value ?? null) === null) changes.set('content', '""')
   return splices
 }
 
-/** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
+/** An edit replaces only its own field; marks, ids and unknown keys stay unchanged. */
 function editSplices(
   { body: { positionOf, nodeAt }, hasObjects }: ChatEdits,
   { root }: Source,
@@ -196,7 +196,7 @@ function editSplices(
     return []
   }
   if (place.shape === 'image') {
-    // Its words go behind those of the message.
+    // The text is appended to that of the message.
     const said = changes.get('content') ?? member(message, 'content')?.raw ?? '""'
     changes.set('content', withInstruction(JSON.parse(said), item.text))
     return []
@@ -219,14 +219,13 @@ function editSplices(
 
 const callBody = (call: JsonNode): JsonNode => member(call, 'function') ?? member(call, 'custom') ?? call
 
-/** Arguments travel as a string; vendors that take an object keep their object. */
+/** Arguments are sent as a string; vendors that use an object get an object. */
 function callSplice(body: JsonNode, text: string, hasObjects = false): Splice {
   if (member(body, 'input') !== undefined) return spliceMember(body, 'input', JSON.stringify(text))
   const isObject = hasObjects || member(body, 'arguments')?.type === 'object'
   return spliceMember(body, 'arguments', isObject ? objectJson(text) : JSON.stringify(objectJson(text)))
 }
 
-/** A tool in the request's list. */
 export interface DeclaredTool {
   type: 'function'
   function: { name: string; description: string; parameters: Record<string, unknown> }
@@ -239,11 +238,10 @@ export function declare({ name, description, parameters }: NewTool): DeclaredToo
   }
 }
 
-/** Reasoning models refuse `max_tokens`; many compatible servers know nothing else. */
+/** Reasoning models refuse `max_tokens`; many compatible servers only know that. */
 export const capKey = (model: string): string =>
   /^(?:openai\/)?(?:o\d|gpt-[5-9])/.test(model) ? 'max_completion_tokens' : 'max_tokens'
 
-/** Writes a conversation that did not come from this wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   const body = {
@@ -255,7 +253,7 @@ export function write(draft: Draft): Written {
     tools: filled(draft.tools.map(declare)),
     ...openaiChoice(draft, (name) => ({ type: 'function', function: { name } })),
     [capKey(settings.model ?? '')]: settings.maxOutputTokens,
-    // Without the option a streamed answer says nothing about its usage.
+    // Streamed answers only contain usage with this option.
     ...(settings.stream && { stream: true, stream_options: { include_usage: true } }),
     temperature: sampling.temperature,
     top_p: sampling.topP,

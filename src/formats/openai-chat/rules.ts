@@ -1,18 +1,18 @@
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import { asSaid, checkBody, isBlank, quoted, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, isBlank, quoted, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 
 const MAX_ID = 40
 
-/** The same on both wires of the vendor. */
+/** The same message on both of OpenAI's wires. */
 export const LONE_SURROGATE = 'We could not parse the JSON body of your request: lone surrogate in string'
 export const NO_OBJECT = 'We could not parse the JSON body of your request.'
 
-/** The rules of chat completions, in the words of the vendor. Rules with a vendor's name apply in its sub-profile only. */
+/** The rules of chat completions, with the vendor's messages. Rules with a vendor's name apply only in its sub-profile. */
 export const OPENAI_CHAT_RULES = {
-  'body-shape': asSaid,
+  'body-shape': messageAsGiven,
   'well-formed-text': LONE_SURROGATE,
-  'message-shape': asSaid,
-  'content-present': asSaid,
+  'message-shape': messageAsGiven,
+  'content-present': messageAsGiven,
   'calls-answered': (ids: string) =>
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
     `The following tool_call_ids did not have response messages: ${ids}`,
@@ -24,22 +24,21 @@ export const OPENAI_CHAT_RULES = {
   'call-id-length': (path: string, length: number) =>
     `Invalid '${path}': string too long. Expected a string with maximum length ${MAX_ID}, but got a string with length ${length} instead.`,
   'call-id-nine': (id: string) => `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
-  'mistral-order': asSaid,
+  'mistral-order': messageAsGiven,
   'reasoning-required': (index: number) =>
     `Missing \`reasoning_content\` field in the assistant message at message index ${index}.`,
   'reasoning-forbidden': (path: string) => `Unrecognized request argument supplied: ${path}`,
   'no-empty-text': (index: number, role: string) =>
     `Invalid request: message at position ${index} with role '${role}' must not be empty`,
   'tools-not-empty': "Invalid 'tools': empty array. Expected an array with minimum length 1.",
-  'tool-choice-needs-tools': asSaid,
+  'tool-choice-needs-tools': messageAsGiven,
   'tool-name-format': "Expected a string that matches '^[a-zA-Z0-9_-]{1,64}$'.",
   'stream-options-need-stream': "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-  'output-cap': asSaid,
+  'output-cap': messageAsGiven,
 } as const satisfies RuleBook
 
 type ChatRuleContext = RuleContext<typeof OPENAI_CHAT_RULES>
 
-/** The rules of chat completions. */
 export const checkOpenAiChat = checkBody(OPENAI_CHAT_RULES, NO_OBJECT, (context) => {
   checkEnvelope(context)
   listOf(context.body.messages).forEach((message, index) => checkMessage(context, message, index))
@@ -50,11 +49,11 @@ const NINE = /^[a-zA-Z0-9]{9}$/
 
 interface OpenStep {
   readonly path: string
-  /** Ids of its calls, and whether each has its tool message. */
+  /** Call ids, and whether each has its tool message. */
   readonly answered: Map<string, boolean>
 }
 
-/** Calls and their tool messages, by position: a result belongs to the assistant message right before its run. */
+/** Pairs calls with tool messages by position: a result belongs to the assistant message before its run of results. */
 function checkPairs(context: ChatRuleContext): void {
   const { found, profiles } = context
   const seen = new Set<string>()

@@ -18,7 +18,7 @@ export const endpoint: Endpoint = {
   keys: ['OPENAI_API_KEY'],
   bases: ['OPENAI_BASE_URL', 'OPENAI_API_BASE'],
   headers: bearer,
-  // Azure has a header of its own.
+  // Azure has its own header.
   credentials: ['authorization', 'api-key'],
   modelVariable: 'OPENAI_MODEL',
   model: 'gpt-5',
@@ -26,7 +26,7 @@ export const endpoint: Endpoint = {
   ownsPath: (path) => path.startsWith('/v1/'),
 }
 
-/** Whatever stands at an address that the user names. */
+/** Any server at an address that the user sets. */
 const compatible: Endpoint = {
   name: 'compatible',
   label: 'a compatible server',
@@ -40,7 +40,7 @@ const compatible: Endpoint = {
   modelVariable: 'OPENAI_MODEL',
 }
 
-/** Ollama's own imitation of this wire. */
+/** Ollama's imitation of this wire. */
 const ollama: Endpoint = {
   name: 'ollama',
   label: 'Ollama',
@@ -49,11 +49,11 @@ const ollama: Endpoint = {
   isLocal: true,
   keys: [],
   bases: ['OLLAMA_HOST'],
-  // It ignores the key; gateways in front of it want to see one.
+  // Ollama ignores the key; gateways before it may require one.
   headers: () => bearer('ollama'),
   credentials: [],
   modelVariable: 'OLLAMA_MODEL',
-  // It cuts what does not fit without a word, and 4,096 is what it gives a model by default.
+  // Ollama silently truncates prompts, and its default window is 4,096.
   window: (env) => Number(env['OLLAMA_CONTEXT_LENGTH'] || 4_096),
   base(env, baseUrl) {
     const host = env['OLLAMA_HOST'] || '127.0.0.1:11434'
@@ -73,7 +73,7 @@ const routes: Routes = {
     return { action: 'generate', model: deployment !== undefined ? decodedPart(deployment) : undefined }
   },
   path: () => '/v1/chat/completions',
-  // The vendor has no route that counts; this is how its other wire answers.
+  // The vendor has no route for counts; this is the answer of its other wire.
   counted: (input_tokens) => ({ input_tokens }),
 }
 
@@ -94,6 +94,6 @@ export const wire: Wire = {
   routes,
   endpoint,
   servers,
-  // Most servers imitate this wire, so whatever has messages may be it.
+  // Most servers imitate this wire, so any body with messages may belong to it.
   resembles: (body) => (body['messages'] === undefined ? 0 : 1),
 }

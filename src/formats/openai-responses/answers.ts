@@ -20,7 +20,7 @@ import {
   type AnswerPiece,
   type Answers,
   type AnswerWriter,
-  begun,
+  callPiece,
   isCall,
   piece,
   PLAIN_ANSWERS,
@@ -29,7 +29,7 @@ import { byToolChoice, eventOf, type HiddenWire, parseInput, type Passed, Visibl
 import { readItem, readPart, type RoledCore, typeOf } from './decode.ts'
 import { repeatable } from './encode.ts'
 
-/** The cached count is inside the input count. The details tell it from another vendor's report with the same names. */
+/** The input count includes cached tokens. The details distinguish it from another vendor's report with the same names. */
 function readUsage(fields: Fields): Usage {
   const input = nested(fields, 'input_tokens_details')
   return {
@@ -79,14 +79,14 @@ function stopReason(response: Fields, output: readonly Fields[], items: readonly
   return response['status'] === 'completed' ? 'end' : 'unknown'
 }
 
-/** One output item while it grows. `done` holds it whole, once the server has sent it so. */
+/** An output item while it is streamed. `done` is the complete item, once the server has sent it. */
 interface Growing {
   readonly start: Fields
   readonly said: MutableFields
   readonly done?: Fields | undefined
 }
 
-/** Member that each kind of delta belongs to; the indexed ones are parts of a list. */
+/** The member that each kind of delta extends; indexed deltas extend parts of a list. */
 const DELTAS: Readonly<Record<string, { readonly list?: string; readonly field: string; readonly part?: string }>> = {
   'response.output_text.delta': { list: 'content', field: 'text', part: 'output_text' },
   'response.refusal.delta': { list: 'content', field: 'refusal', part: 'refusal' },
@@ -100,13 +100,13 @@ const DELTAS: Readonly<Record<string, { readonly list?: string; readonly field: 
 
 const ENDS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** Puts a streamed response together again. The closing event repeats it whole; a cut stream is rebuilt from its deltas. */
+/** Assembles a streamed response. The closing event repeats it in full; a cut stream is rebuilt from its deltas. */
 export function stream(): StreamReducer {
   let response: Fields = {}
   const items = new Map<number, Growing>()
   const body = (): Fields => {
     const closing = listOf(response['output'])
-    // Some servers leave the closing list empty; the items were sent one by one then.
+    // Some servers send an empty list in the closing event, after they sent the items one by one.
     return { ...response, output: closing.length > 0 ? closing : inOrder(items).map(finishItem) }
   }
   return reducer(readResponse, body, (event, seen, name) => {
@@ -197,7 +197,7 @@ function whole(head: AnswerHead, { parts, stop, usage }: AnswerEnd): Fields {
   })
 }
 
-/** Events are numbered; the writer of one answer keeps count. */
+/** Events are numbered, so each answer has its own writer. */
 function responsesWriter(): AnswerWriter {
   let number = 0
   const event = (type: string, fields: Fields): StreamEvent => ({
@@ -251,7 +251,7 @@ function pieces(event: Fields): AnswerPiece[] {
   const key = `item ${numberOf(event['output_index']) ?? 0}`
   const item = recordOf(event['item'])
   if (type === 'response.output_item.added' && item?.['type'] === 'function_call') {
-    return begun(key, item['call_id'], item['name'], textOf(item['arguments']))
+    return callPiece(key, item['call_id'], item['name'], textOf(item['arguments']))
   }
   if (type === 'response.output_text.delta' || type === 'response.refusal.delta')
     return piece('text', key, event['delta'])
@@ -279,7 +279,7 @@ export const answers: Answers = {
 export const steps: HiddenWire = {
   list: 'input',
   admits(fields) {
-    // An answer that is made in the background is fetched by id, past us; a history or a prompt that the provider holds may have tools of any name.
+    // A background answer is fetched by id without passing through us; a stored history or prompt may have tools of any name.
     const isElsewhere = ['previous_response_id', 'conversation', 'prompt'].some((key) => (fields[key] ?? null) !== null)
     if (isElsewhere || fields['background'] === true) return 'no'
     return recordsIn(fields['tools']).some(isRunByClient) ? byToolChoice(fields) : 'no'
@@ -337,7 +337,8 @@ class ResponsesStream extends VisibleStream {
 
   protected override ending(event: StreamEvent, data: Fields): Passed {
     const response = isRecord(data['response']) ? data['response'] : {}
-    // One id for the whole stream; only where the provider stores it the client may chain to it, and the last one has everything.
+    // One id for the whole stream. If the provider stores the answer, the client may chain to it, so it gets the last one, which contains
+    // everything.
     const id = response['store'] === true ? response['id'] : (this.#firstId ?? response['id'])
     const whole = { ...response, id, output: this.#visible }
     return this.#numbered(event, { ...data, response: whole })

@@ -11,21 +11,20 @@ import { kindOf, readAudio, readFile } from '../openai-chat/decode.ts'
 export const FORMAT = 'openai-responses'
 
 /**
- * Where an item stands: a whole element of `input`, a part of a message's content, the string that is a message's whole
- * content, or the string that is the whole input.
+ * The position of an item: an element of `input`, a part of a message's content, a string that is a message's whole content, or a string that is
+ * the whole input.
  */
 export interface ItemPosition extends Position {
   readonly shape: 'item' | 'part' | 'content' | 'input'
 }
 
-/** An element's type. Messages may leave theirs out, and so may references. */
+/** An element's type, which messages and references may omit. */
 export function typeOf(fields: Fields): string {
   if (typeof fields['type'] === 'string') return fields['type']
   if (typeof fields['role'] === 'string') return 'message'
   return typeof fields['id'] === 'string' ? 'item_reference' : ''
 }
 
-/** This wire's bodies, read. */
 export const body = decoder<ItemPosition>({
   format: FORMAT,
   markKeys: ['prompt_cache_breakpoint'],
@@ -48,10 +47,10 @@ export const { positionOf, nodeAt } = body
 
 export type RoledCore = ItemCore & Pick<Item, 'role'>
 
-/** Gives the JSON text of a member as it stands on the wire, or of the whole item. */
+/** Returns the JSON text of a member, or of the whole item, as on the wire. */
 export type Raw = (key?: string) => string
 
-/** Calls that are answered by an item of their own: the tool's name, and the member that holds what it is asked to do. */
+/** Calls with separate result items: the tool's name, and the member with the call's input. */
 const CALLS: Readonly<Record<string, { readonly name?: string; readonly asks: string }>> = {
   function_call: { asks: 'arguments' },
   custom_tool_call: { asks: 'input' },
@@ -70,17 +69,17 @@ const RESULTS: Readonly<Record<string, { readonly name?: string; readonly says: 
   local_shell_call_output: { name: 'local_shell', says: 'output' },
   shell_call_output: { name: 'shell', says: 'output' },
   apply_patch_call_output: { name: 'apply_patch', says: 'output' },
-  // A screenshot has no room for text, an approval must stay a yes or a no, and the others are the provider's own words.
+  // A screenshot has no text, an approval must stay a yes or a no, and the others are written by the provider.
   computer_call_output: { name: 'computer', says: 'output', sealed: true },
   tool_search_output: { name: 'tool_search', says: 'tools', sealed: true },
   mcp_approval_response: { says: 'approve', sealed: true },
   program_output: { name: 'program', says: 'result', sealed: true },
 }
 
-/** A fingerprint covers a program, a person was asked about exactly this request, and an action on a screen is no text. */
+/** A fingerprint covers a program, the user approved exactly this request, and a screen action has no text. */
 const SEALED_CALLS = new Set(['program', 'mcp_approval_request', 'computer_call'])
 
-/** Tools that the provider ran by itself: call and outcome are one item, so there is no pair to keep together. */
+/** Tools that the provider runs: call and result are one item, so no pair can be separated. */
 const SERVER_RUNS = new Set(['web_search_call', 'file_search_call', 'code_interpreter_call', 'mcp_call'])
 
 /** Opaque items that do not come from the model. */
@@ -90,7 +89,7 @@ const ROLES: Readonly<Record<string, Role>> = {
   compaction_trigger: 'user',
 }
 
-/** Reads one element of `input` or `output` that is no message. */
+/** Reads one element of `input` or `output` that is not a message. */
 export function readItem(fields: Fields, raw: Raw): RoledCore {
   const type = typeOf(fields)
   if (type === 'reasoning') {
@@ -113,7 +112,7 @@ export function readItem(fields: Fields, raw: Raw): RoledCore {
 
 function readCall(fields: Fields, type: string, raw: Raw): RoledCore {
   const { name, asks } = CALLS[type]!
-  // Newer computer calls carry a list of actions.
+  // Newer computer calls contain a list of actions.
   const key = type === 'computer_call' && fields[asks] === undefined ? 'actions' : asks
   return {
     kind: 'call',
@@ -150,7 +149,7 @@ function isServerSide(fields: Fields, type: string): boolean {
   return (type === 'tool_search_call' || type === 'tool_search_output') && fields['execution'] !== 'client'
 }
 
-/** A result's text: a string, parts, the streams of a shell, or whatever JSON the tool has. */
+/** A result's text: a string, parts, the output streams of a shell, or any other JSON. */
 function readOutput(output: unknown, raw: () => string): Pick<Item, 'text'> & { media: readonly Media[] | undefined } {
   const parts = (arrayOf(output) ?? [output]).map((part) => recordOf(part) ?? {})
   const media = parts.map(readMedia).filter((part) => part !== undefined)
@@ -168,7 +167,7 @@ function reasoningText(fields: Fields): string {
   return parts.map((part) => stringOf(recordOf(part)?.['text']) ?? '').join('\n')
 }
 
-/** Reads one part of a message's content; `raw` gives its JSON text. */
+/** Reads one part of a message's content; `raw` returns its JSON text. */
 export function readPart(part: Fields, role: Role, raw: () => string): RoledCore {
   const text = stringOf(part['text']) ?? stringOf(part['refusal'])
   if (text !== undefined) return { kind: kindOf(role), role, text }
@@ -201,7 +200,7 @@ function messagesIn({ input }: Fields, from: number): readonly Fields[] {
   return objectsIn(input, FORMAT, 'input', from)
 }
 
-/** A text in the place of the list. */
+/** A string as the whole input. */
 function readText({ input }: Fields): Item[] {
   if (typeof input !== 'string') return []
   return [placed(0, { kind: 'user', role: 'user', text: input }, { shape: 'input', message: 0, index: 0 })]
@@ -242,7 +241,7 @@ function readMessage({ root }: Reader, fields: Fields, index: number): Item[] {
   const say = (words: string): RoledCore => ({ kind: kindOf(role), role, text: words })
   if (typeof content === 'string') return [placed(0, say(content), { shape: 'content', message: index, index: 0 })]
   if (!Array.isArray(content)) throw badInput(FORMAT, path, 'a string or an array')
-  // A message that says nothing is still there: one item stands for it, so that it can be dropped.
+  // A message without content still gets an item, so that it can be dropped.
   if (content.length === 0) return [placed(0, say(''), whole)]
   return objectsIn(content, FORMAT, path).map((part, at) => {
     const place: ItemPosition = { shape: 'part', message: index, index: at }
@@ -266,7 +265,7 @@ function readTools({ root }: Reader): ToolDeclaration[] {
   }))
 }
 
-/** The name that a declaration or a choice goes by: its own, an MCP server's, or the type of a tool that OpenAI runs. */
+/** The name of a declaration or choice: its own, an MCP server's, or the type of a tool that OpenAI runs. */
 export function toolNameOf(tool: unknown): string {
   const fields = recordOf(tool) ?? {}
   return stringOf(fields['name']) ?? stringOf(fields['server_label']) ?? stringOf(fields['type']) ?? ''
@@ -274,14 +273,14 @@ export function toolNameOf(tool: unknown): string {
 
 const forcesTool = (choice: unknown): boolean => choice === 'required' || recordOf(choice)?.['name'] !== undefined
 
-/** Tools whose declarations stand in the body as a whole; any other is OpenAI's to run or to describe. */
+/** Tools whose whole declaration is in the body; OpenAI runs or describes all others. */
 const DECLARED_TYPES = new Set<unknown>(['function', 'custom', undefined])
 
 function unseenIn(body: Fields): readonly string[] {
   const held = ['previous_response_id', 'conversation', 'prompt'].filter((key) => (body[key] ?? null) !== null)
   const tools = Array.isArray(body['tools']) ? body['tools'].map((tool) => recordOf(tool)?.['type']) : []
   const cuts = body['truncation'] === 'auto' ? ['truncation'] : []
-  // In pro mode several runs that the body does not show are counted as one prompt.
+  // In pro mode, several runs that the body does not show are counted as one prompt.
   const runs = recordOf(body['reasoning'])?.['mode'] === 'pro' ? ['reasoning mode pro'] : []
   return [...held, ...cuts, ...runs, ...tools.filter((type) => !DECLARED_TYPES.has(type)).map(String)]
 }

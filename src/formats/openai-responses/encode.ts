@@ -1,4 +1,4 @@
-import type { HeldHistory } from '../../core/codec.ts'
+import type { ProviderHistory } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
 import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
@@ -35,12 +35,12 @@ export const encode = encoder<ItemPosition>({
       kept,
       marks,
     ),
-  // Only parts of what goes in have room for a mark, and opaque ones stay as they came.
+  // Only input parts can have a mark, and opaque ones must not change.
   mayCarry: (item, place) => (place?.shape ?? 'part') === 'part' && item.sealed !== true && item.role !== 'assistant',
   writeText: stringInputSplices,
 })
 
-/** An edit replaces only its own field; marks, ids and unknown keys beside it stay as they came. */
+/** An edit replaces only its own field; marks, ids and unknown keys stay unchanged. */
 function editSplice({ root }: Source, item: Item, mark?: CacheMark): Splice {
   const place = positionOf(item)!
   const { shape } = place
@@ -52,7 +52,7 @@ function editSplice({ root }: Source, item: Item, mark?: CacheMark): Splice {
   if (item.kind === 'call') return callSplice(node, item)
   if (item.kind === 'result') return resultSplice(node, json)
   if (item.kind === 'opaque') {
-    // What was opaque goes; a plain message takes its place.
+    // The opaque item is replaced by a plain message.
     const role = item.role === 'system' ? 'developer' : item.role === 'user' ? 'user' : 'assistant'
     return { start: node.start, end: node.end, text: `{"role":"${role}","content":${json}}` }
   }
@@ -73,7 +73,7 @@ function partSplice(item: Item, node: JsonNode, json: string, mark: CacheMark | 
   return { start: node.start, end: node.end, text: part }
 }
 
-/** Calls whose request is an object: where it stands, and the member of it that plain text goes into. */
+/** Calls whose input is an object: its member, and the field in it that plain text replaces. */
 const STRUCTURED: Readonly<Record<string, { readonly key: string; readonly inner: string; readonly isList: boolean }>> =
   {
     local_shell_call: { key: 'action', inner: 'command', isList: true },
@@ -103,7 +103,7 @@ function isObjectJson(text: string): boolean {
 
 function resultSplice(node: JsonNode, json: string): Splice {
   if (typeOf(node.value as Record<string, unknown>) !== 'shell_call_output') return spliceMember(node, 'output', json)
-  // A shell's output is a list of runs; how the first one ended stays true.
+  // A shell's output is a list of runs; the outcome of the first one stays true.
   const outcome = member(member(node, 'output')?.items?.[0], 'outcome')
   const ended = outcome === undefined ? '{"type":"exit","exit_code":0}' : outcome.raw
   return spliceMember(node, 'output', `[{"stdout":${json},"stderr":"","outcome":${ended}}]`)
@@ -113,9 +113,8 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source
   const members: Members = new Map()
   if (changes.maxOutputTokens !== undefined) members.set('max_output_tokens', String(changes.maxOutputTokens))
-  if (changes.dropPreviousResponseId === true) members.set('previous_response_id', undefined)
   const { compactAtTokens } = changes.native ?? {}
-  // A client that manages its own context keeps its own words about it.
+  // Not set if the client manages its context itself.
   if (compactAtTokens !== undefined && (member(root, 'context_management')?.value ?? null) === null)
     members.set('context_management', `[{"type":"compaction","compact_threshold":${compactAtTokens}}]`)
   if (changes.addInstruction !== undefined)
@@ -134,17 +133,17 @@ const TOOL_WORDS: ToolWords = {
   choiceNames,
 }
 
-/** Tools that a choice names: one that is forced, or the list of allowed ones. */
+/** The tools that a choice names: the forced one, or the list of allowed ones. */
 function choiceNames(choice: unknown): string[] {
   const fields = recordOf(choice)
   if (fields === undefined) return []
   return (arrayOf(fields['tools']) ?? [fields]).map(toolNameOf)
 }
 
-/** What stands only for something that the provider holds, or for what came before it. */
+/** Items that refer to content that the provider holds, or that replace earlier items. */
 const NOT_REPEATABLE = new Set(['item_reference', 'compaction', 'compaction_trigger'])
 
-export const held: HeldHistory = {
+export const providerHistory: ProviderHistory = {
   isKept: (conversation) => body.fields(conversation)['store'] !== false,
   itemsOf(conversation) {
     const { root } = sourceOf(conversation)
@@ -156,7 +155,7 @@ export const held: HeldHistory = {
   },
   writeOut(conversation, earlier) {
     const { text, root } = sourceOf(conversation)
-    const own = held.itemsOf(conversation)
+    const own = providerHistory.itemsOf(conversation)
     if (own === undefined) return undefined
     const members = new Map([
       ['previous_response_id', undefined],
@@ -174,7 +173,7 @@ function isRepeatable(value: unknown): boolean {
     : type !== '' && !NOT_REPEATABLE.has(type)
 }
 
-/** The items of an answer as a request repeats them; undefined where one of them cannot be, or where it goes on in the background. */
+/** The items of an answer in the form of a request; undefined if one cannot be repeated, or the answer is still being made. */
 export function repeatable(response: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   const { status } = response
   if (status !== 'completed' && status !== 'incomplete') return undefined
@@ -182,7 +181,7 @@ export function repeatable(response: Readonly<Record<string, unknown>>): readonl
   return output.every(isRepeatable) ? output.map((item) => JSON.stringify(item)) : undefined
 }
 
-/** An input that is one string, or absent, becomes a list as soon as it holds anything else. */
+/** An input that is a string or absent becomes a list when it gets any other item. */
 function stringInputSplices({ items }: Conversation, source: Source): Splice[] {
   const list = member(source.root, 'input')
   const [first] = items
@@ -204,7 +203,6 @@ function writeMessage(item: Item, mark?: CacheMark): string {
   return `{"role":"${item.role === 'assistant' ? 'assistant' : 'user'}","content":${content}}`
 }
 
-/** A tool in the request's list. */
 export interface DeclaredTool {
   type: 'function'
   name: string
@@ -213,7 +211,7 @@ export interface DeclaredTool {
   strict: false
 }
 
-/** Left out, `strict` means true on this wire, and a strict schema must list every property as required. */
+/** On this wire the default of `strict` is true, and a strict schema must list every property as required. */
 export function declare({ name, description, parameters }: NewTool): DeclaredTool {
   return {
     type: 'function',
@@ -224,7 +222,6 @@ export function declare({ name, description, parameters }: NewTool): DeclaredToo
   }
 }
 
-/** Writes a conversation that did not come from this wire. */
 export function write(draft: Draft): Written {
   const { settings, sampling } = draft
   if (sampling.stop !== undefined) draft.lose(undefined, 'stop sequences')
@@ -238,7 +235,7 @@ export function write(draft: Draft): Written {
     stream: settings.stream ? true : undefined,
     temperature: sampling.temperature,
     top_p: sampling.topP,
-    // The history is in the body, so nothing needs to be kept on the other side.
+    // The body contains the whole history, so the provider need not store it.
     store: false,
   }
   return { text: JSON.stringify(body), losses: draft.losses }

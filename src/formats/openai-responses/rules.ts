@@ -1,5 +1,5 @@
 import { type Fields, isRecord, listOf, recordsIn } from '../../core/values.ts'
-import { asSaid, checkBody, type Findings, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, type Findings, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 import { LONE_SURROGATE, NO_OBJECT } from '../openai-chat/rules.ts'
 
 const MAX_CALL_ID = 64
@@ -8,12 +8,12 @@ const MIN_OUTPUT = 16
 const notKept = (id: string): string =>
   `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
 
-/** The rules of the Responses API, in the words of the vendor. */
+/** The rules of the Responses API, with the vendor's messages. */
 export const OPENAI_RESPONSES_RULES = {
-  'body-shape': asSaid,
+  'body-shape': messageAsGiven,
   'well-formed-text': LONE_SURROGATE,
-  'item-shape': asSaid,
-  'call-shape': asSaid,
+  'item-shape': messageAsGiven,
+  'call-shape': messageAsGiven,
   'calls-answered': (id: string) => `No tool output found for function call ${id}.`,
   'outputs-have-calls': (id: string) => `No tool call found for function call output with call_id ${id}.`,
   'outputs-once': (id: string) => `Duplicate tool output found for function call ${id}.`,
@@ -30,21 +30,20 @@ export const OPENAI_RESPONSES_RULES = {
   'one-chain':
     "Mutually exclusive parameters: Ensure you are only providing one of: 'previous_response_id' or 'conversation'.",
   'deferred-tools': "Tools with 'defer_loading' require the 'tool_search' tool to be present in 'tools'.",
-  'tool-choice-needs-tools': asSaid,
+  'tool-choice-needs-tools': messageAsGiven,
   'output-cap': (cap: string) =>
     `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${MIN_OUTPUT}, but got ${cap} instead.`,
 } as const satisfies RuleBook
 
 type Context = RuleContext<typeof OPENAI_RESPONSES_RULES>
 
-/** The rules of the Responses API. */
 export const checkOpenAiResponses = checkBody(OPENAI_RESPONSES_RULES, NO_OBJECT, (context) => {
   checkEnvelope(context)
   checkItems(context)
   checkItemPairs(listOf(context.body.input), isChained(context.body), context.found)
 })
 
-/** Calls that the client answers; the provider's own tools carry their result themselves. */
+/** Calls that the client answers. Items of the provider's own tools contain their result. */
 const CLIENT_CALLS = new Set(
   'function_call custom_tool_call local_shell_call shell_call computer_call apply_patch_call'.split(' '),
 )
@@ -55,15 +54,15 @@ const isOutput = (type: string): boolean =>
   type.endsWith('_call_output') && CLIENT_CALLS.has(type.slice(0, -'_output'.length))
 
 /**
- * Calls with their outputs, and reasoning with the item it led to. When the provider holds earlier items (`chained`), an
- * output may answer a call that is not shown.
+ * Pairs calls with outputs, and reasoning with the item it led to. When the provider holds earlier items (`chained`), an output may answer a call
+ * that is not in the body.
  */
 export function checkItemPairs(
   items: readonly unknown[],
   chained: boolean,
   found: Findings<typeof OPENAI_RESPONSES_RULES>,
 ): void {
-  /** Where each call stands that has no output yet. */
+  /** The path of each call that has no output yet. */
   const open = new Map<string, string>()
   const answered = new Set<string>()
   items.forEach((item, index) => {
@@ -97,8 +96,8 @@ function checkCall(item: Fields, id: string, path: string, found: Context['found
 }
 
 /**
- * The item behind a reasoning item is something the model produced. Another reasoning item is looked at in its own turn, so
- * one step is enough; a reference may name anything.
+ * Whether the item after a reasoning item is from the model. Another reasoning item is checked in its own turn, so one step is enough; a reference
+ * may be to any item.
  */
 function leadsOn(items: readonly unknown[], index: number): boolean {
   const next = items[index + 1]
@@ -109,7 +108,7 @@ function leadsOn(items: readonly unknown[], index: number): boolean {
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
-/** The provider holds history that the body does not show. */
+/** The provider holds history that is not in the body. */
 const isChained = (body: Fields): boolean => typeof body.previous_response_id === 'string' || isGiven(body.conversation)
 
 function checkEnvelope({ body, found }: Context): void {
@@ -168,7 +167,7 @@ function checkItems({ body, found }: Context): void {
     const isSealed = typeof item.encrypted_content === 'string' && item.encrypted_content !== ''
     if (item.type === 'compaction' && !isSealed) found.report('compaction-shape', path, path)
     if (body.store !== false) return
-    // Without an id there is nothing to look up: such reasoning is read as it stands.
+    // Without an id the provider cannot look it up, and reads the reasoning in the body.
     if (item.type === 'reasoning' && !isSealed && typeof id === 'string') found.report('reasoning-sealed', path, id)
     if (item.type === 'item_reference') found.report('no-references', path, shown(id))
   })

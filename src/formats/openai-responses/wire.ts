@@ -5,10 +5,10 @@ import { endpoint } from '../openai-chat/wire.ts'
 import type { Routes, Wire } from '../wire/wire.ts'
 import { answers, readResponse, steps, stream } from './answers.ts'
 import { body, FORMAT } from './decode.ts'
-import { declare, encode, held, write } from './encode.ts'
+import { declare, encode, providerHistory, write } from './encode.ts'
 import { checkOpenAiResponses } from './rules.ts'
 
-/** Servers of the same wire answer 400 to a member that they do not know. */
+/** Other servers of this wire answer 400 to an unknown member. */
 const COMPACTING = /^https:\/\/(?:[\w-]+\.)*(?:openai\.com|openai\.azure\.com|services\.ai\.azure\.com)(?:[:/]|$)/i
 
 const traits: WireTraits = {
@@ -36,7 +36,7 @@ export const wire: Wire = {
   codec: {
     ...bodyCodec(body, encode),
     traits,
-    held,
+    providerHistory,
     check: checkOpenAiResponses,
     readResponse,
     stream,

@@ -1,25 +1,25 @@
 import { isRecord, listOf } from '../../core/values.ts'
 import { ERROR_PATTERNS, type ErrorKind, type ErrorPattern, OVERFLOW_WORDINGS } from './patterns.ts'
 
-/** An error answer as it arrived: the parsed body, its text, or an error event of a stream. */
+/** An error answer: its parsed body, its text, or an error event of a stream. */
 export interface ProviderError {
   readonly status?: number
   readonly body: unknown
-  /** What was sent: some servers quote it in their errors. */
+  /** The request that was sent: some servers quote it in their errors. */
   readonly request?: string
 }
 
-/** What the classifier looks at: the provider's own words and codes, never the request that some of them quote at length. */
+/** The provider's own words and codes, without the request that some of them quote. */
 export interface ErrorWords {
   readonly status: number | undefined
   readonly text: string
   /** Codes, types and statuses in lower case. */
   readonly codes: ReadonlySet<string>
-  /** Numbers that the body carries beside its text. */
+  /** Numbers that the body has in addition to its text. */
   readonly numbers: ReadonlyMap<string, number>
 }
 
-// An error message of a vendor is a sentence or two; some servers append the whole request to it.
+// A vendor's error message is a sentence or two; some servers append the whole request to it.
 const MAX_TEXT = 4_000
 const MAX_DEPTH = 10
 const MAX_NODES = 200
@@ -63,7 +63,7 @@ function readError({ status, body }: ProviderError): ErrorWords {
   return { status, text: texts.join('\n').slice(0, MAX_TEXT), codes, numbers }
 }
 
-/** Gateways put the upstream's JSON into a string, sometimes twice, sometimes behind a few words. */
+/** Gateways put the upstream's JSON into a string, sometimes twice, sometimes after a few words. */
 function parseInner(text: string): unknown {
   const start = text.search(/\{|\[\s*\{/)
   if (start === -1 || start > 200 || text.length > 100_000) return undefined
@@ -79,27 +79,27 @@ export type { ErrorKind }
 
 export interface ClassifiedError {
   readonly kind: ErrorKind
-  /** Whose wording it was, as far as the words tell; `any` for wordings that many share. */
+  /** The vendor with this wording, or `any` for wordings that several share. */
   readonly vendor: string
-  /** What fits, where the error names it: tokens of the window, of the quota or of the answer, or bytes. */
+  /** The limit that the error names: tokens of the window, of the quota or of the answer, or bytes. */
   readonly limit?: number
-  /** Prompt tokens as the provider counted them. */
+  /** Prompt tokens by the provider's count. */
   readonly input?: number
-  /** Answer tokens that were asked for. */
+  /** Output tokens that were requested. */
   readonly output?: number
   /** Input and output together, or the size that was sent. */
   readonly requested?: number
-  /** Waiting does not help: this one request is larger than the whole quota. */
+  /** Waiting does not help: this request alone exceeds the quota. */
   readonly permanent?: true
 }
 
-/** Says what kind of refusal an error answer is. Never throws; bounded work on any input. */
+/** Classifies an error answer. Never throws, and does bounded work on any input. */
 export function classifyProviderError(error: ProviderError): ClassifiedError {
   const words = readError(error)
   return byCode(words) ?? byText(words, error.request) ?? byStatus(words)
 }
 
-/** Codes that mean one thing only. */
+/** Classifies by codes with only one meaning. */
 function byCode({ codes, numbers, text }: ErrorWords): ClassifiedError | undefined {
   if (codes.has('exceed_context_size_error')) {
     return {
@@ -109,7 +109,7 @@ function byCode({ codes, numbers, text }: ErrorWords): ClassifiedError | undefin
     }
   }
   if (codes.has('model_max_prompt_tokens_exceeded') || codes.has('context_length_exceeded')) {
-    // The code is certain, the sentence beside it may name the numbers.
+    // The code is certain; the message may contain the numbers.
     return match(text, ofKind('overflow')) ?? { kind: 'overflow', vendor: 'openai' }
   }
   if (codes.has('context_window_exceeded') || codes.has('contextwindowexceedederror')) {
@@ -119,7 +119,7 @@ function byCode({ codes, numbers, text }: ErrorWords): ClassifiedError | undefin
 }
 
 function byText(words: ErrorWords, request: string | undefined): ClassifiedError | undefined {
-  // A 429 is about time, whatever it says about tokens; only its numbers are of interest.
+  // A 429 is always about time; of its text, only the numbers are used.
   if (words.status === 429 || isThrottleCode(words.codes)) {
     const known = match(words.text, ofKind('throttle')) ?? match(words.text, ofKind('other'))
     return known ?? { kind: 'throttle', vendor: 'any' }
@@ -127,13 +127,13 @@ function byText(words: ErrorWords, request: string | undefined): ClassifiedError
   if (words.codes.has('string_above_max_length') || words.codes.has('request_too_large')) {
     return match(words.text, ofKind('body-size')) ?? { kind: 'body-size', vendor: 'any' }
   }
-  // No more of a guard by status: some local servers answer 500 to an overflow, or 200 with an error inside.
+  // The status is not checked further: some local servers answer 500 to an overflow, or 200 with an error inside.
   const found = match(words.text, () => true)
   if (found?.kind !== 'overflow') return found
   return isAboutElse(words) || isEcho(words.text, request) ? { kind: 'other', vendor: 'any' } : found
 }
 
-/** Who may ask, for what, and where: such a refusal may quote anything, and is never about size. */
+/** Statuses about permissions, paths and methods, never about size; their text may quote anything. */
 const OTHER_STATUSES = new Set<number | undefined>([401, 403, 404, 405, 407])
 const OTHER_CODES = [
   'invalid_value',
@@ -148,24 +148,24 @@ const OTHER_CODES = [
 const isAboutElse = ({ status, codes }: ErrorWords): boolean =>
   OTHER_STATUSES.has(status) || OTHER_CODES.some((code) => codes.has(code))
 
-/** A validator's words in front of the value that it complains about. */
+/** A validator's words before the value that it complains about. */
 const COMPLAINT = /validation error|input_value=|(?:messages|contents|input)[.[]\d+|invalid value for|not allowed/i
-/** Wordings of vendors begin their message, or stand behind the short name of a gateway. */
+/** A vendor's wording starts the message, or follows the short name of a gateway. */
 const MOST_IN_FRONT = 200
 
-/** Validators quote what they complain about, and a page that an agent has read may hold any vendor's wording. */
+/** Whether the wording was quoted: validators quote the faulty value, and text that an agent read may contain any vendor's wording. */
 function isEcho(text: string, request: string | undefined): boolean {
   const found = OVERFLOW_WORDINGS.map(({ pattern }) => pattern.exec(text)).find((one) => one !== null)
   if (found === undefined || found === null) return false
   const inFront = text.slice(0, found.index)
-  // One server words its overflows as errors of validation, and means itself.
+  // This server reports its own overflows as validation errors.
   if (COMPLAINT.test(inFront.replace(/^input validation error:\s*$/i, ''))) return true
   if (inFront.length === 0 || request === undefined) return inFront.length > MOST_IN_FRONT
-  // With its numbers it cannot stand in the request by chance.
+  // Including its numbers, a wording is not in the request by chance.
   return /\d/.test(found[0]) && lettersOf(request).includes(lettersOf(found[0]))
 }
 
-/** Without what quoting and escaping change. */
+/** The letters and digits, which quoting and escaping do not change. */
 const lettersOf = (text: string): string => text.replace(/\\[nrt]|[^\p{L}\p{N}]/gu, '')
 
 const THROTTLE_CODES = [
@@ -212,7 +212,7 @@ type Numbers = Pick<ClassifiedError, 'limit' | 'input' | 'output' | 'requested'>
 const parse = (digits: string | undefined): number | undefined =>
   digits === undefined ? undefined : plausible(Number(digits.replace(/[,_]/g, '')))
 
-/** No window, quota or answer is nothing, or beyond all that computers hold. */
+/** Undefined for numbers that cannot be a window, a quota or an answer. */
 const plausible = (amount: number): number | undefined => (amount > 0 && amount < 1e9 ? amount : undefined)
 
 function numbersOf(values: { readonly [Key in keyof Numbers]: number | undefined }): Numbers {

@@ -5,8 +5,8 @@
 export type ErrorKind = 'overflow' | 'throttle' | 'output-limit' | 'body-size' | 'other'
 
 /**
- * One wording of one vendor. Named groups carry numbers: `limit` (what fits), `input`, `output`, `requested` (their sum).
- * Patterns are tried in order, so the guards against look-alikes come first.
+ * One wording of one vendor. Named groups capture numbers: `limit` (what fits), `input`, `output`, `requested` (their sum). Patterns are tried in
+ * order, so those that rule out similar texts come first.
  */
 export interface ErrorPattern {
   readonly vendor: string
@@ -14,7 +14,7 @@ export interface ErrorPattern {
   readonly pattern: RegExp
 }
 
-/** The wordings of one kind, as expressions in which `{limit}` and the like stand for a number of that name. */
+/** The wordings of one kind, as expressions in which `{limit}` and similar names match a number. */
 const wordings = (kind: ErrorKind, list: readonly (readonly [vendor: string, source: string])[]): ErrorPattern[] =>
   list.map(([vendor, source]) => ({
     vendor,
@@ -22,16 +22,16 @@ const wordings = (kind: ErrorKind, list: readonly (readonly [vendor: string, sou
     pattern: new RegExp(source.replace(/\{([a-z]+)\}/g, '(?<$1>[\\d,_]+)'), 'i'),
   }))
 
-/** Not about size at all, although the words sound like it. */
+/** Errors that sound like size but are not. */
 const UNRELATED = wordings('other', [
-  // A budget of money: fewer tokens would help, a smaller history would not.
+  // About money: fewer tokens would help, a shorter history would not.
   ['openrouter', 'requires more credits, or fewer max_tokens'],
   ['any', 'insufficient[ _](?:quota|balance|credits|funds)|exceeded your current quota|billing'],
   ['anthropic', 'credit balance is too low'],
   ['anthropic', 'image exceeds \\d+ MB maximum|image dimensions exceed'],
 ])
 
-/** Throttling counts tokens too: per minute, per day, per organisation. */
+/** Throttling also counts tokens: per minute, per day, per organisation. */
 const THROTTLES = wordings('throttle', [
   ['groq', 'tokens per (?:minute|day) \\((?:TPM|TPD)\\): Limit {limit}.{0,40}Requested {requested}'],
   ['openai', 'tokens per min(?:ute)? \\(TPM\\): Limit {limit}.{0,40}Requested {requested}'],
@@ -42,7 +42,7 @@ const THROTTLES = wordings('throttle', [
   ['any', 'rate[ _-]?limit|too many requests|tokens per (?:min|minute|day|hour)|\\bTPM\\b|throttl'],
 ])
 
-/** The cap on the answer is wrong by itself, whatever the history is. */
+/** The output cap alone is invalid, whatever the history. */
 const OUTPUT_LIMITS = wordings('output-limit', [
   ['openai', 'max_(?:completion_)?tokens is too large: {output}. This model supports at most {limit}'],
   ['anthropic', 'max_tokens: {output} > {limit}, which is the maximum allowed number of output tokens'],
@@ -56,7 +56,7 @@ const OUTPUT_LIMITS = wordings('output-limit', [
   ['openai', 'Could not finish the message because max_tokens or model output limit was reached'],
 ])
 
-/** Bytes, not tokens. */
+/** The size in bytes, not in tokens. */
 const BODY_SIZES = wordings('body-size', [
   ['anthropic', 'request exceeds the maximum (?:allowed )?(?:number of bytes|size)|request_too_large'],
   ['gemini', 'payload size exceeds the limit: {limit} bytes'],
@@ -71,7 +71,7 @@ const BODY_SIZES = wordings('body-size', [
   ],
 ])
 
-/** Prompt, or prompt and answer, against the window. Wordings that name numbers come before their shorter relatives. */
+/** The prompt, or prompt and answer, exceeds the window. Wordings with numbers come before shorter similar ones. */
 export const OVERFLOW_WORDINGS: readonly ErrorPattern[] = wordings('overflow', [
   ['anthropic', 'prompt is too long: {input} tokens > {limit} maximum'],
   ['anthropic', 'exceed context limit: {input} \\+ {output} > {limit}'],

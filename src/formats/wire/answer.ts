@@ -3,22 +3,21 @@ import type { Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
 import { plainErrorIn } from '../kit/streams.ts'
 
-/** A part of an answer in words that every wire has. `text` is what was said, thought, or the arguments of a call as JSON. */
+/** A part of an answer, independent of the wire. `text` is the text, the reasoning, or a call's arguments as JSON. */
 export interface AnswerPart {
   readonly kind: 'text' | 'reasoning' | 'call'
   readonly text: string
-  /** Of a call. */
   readonly id?: string
   readonly name?: string
 }
 
-/** What an answer says about itself. */
+/** An answer's metadata. */
 export interface AnswerHead {
-  /** Unique; becomes part of the vendor-style id. */
+  /** Unique; becomes part of an id in the vendor's style. */
   readonly id: string
   readonly model: string
   readonly nowSeconds: number
-  /** A chat client gets usage in a stream only if it asked. @default true */
+  /** Whether a stream contains usage; on the chat wire only if the client asked for it. @default true */
   readonly withUsage?: boolean
 }
 
@@ -28,7 +27,7 @@ export interface AnswerEnd {
   readonly usage?: Usage
 }
 
-/** What one event adds to an answer. Pieces of one part share its key. */
+/** What one event adds to an answer. Pieces of one part have the same key. */
 export interface AnswerPiece {
   readonly kind: 'text' | 'reasoning' | 'call'
   readonly key: string
@@ -37,28 +36,27 @@ export interface AnswerPiece {
   readonly name?: string
 }
 
-/** Answers of one wire: ours in its shape, and what its events say. */
+/** How a wire's answers are written and read. */
 export interface Answers {
-  /** A writer for one answer. */
   writer(): AnswerWriter
-  /** What an event adds; events that add nothing give none. */
+  /** What an event adds to the answer; empty for other events. */
   pieces(event: Fields): readonly AnswerPiece[]
-  /** Whether an event carries nothing of the answer yet. */
+  /** Whether an event contains no content of the answer yet. */
   isPreamble(event: Fields): boolean
-  /** The error that an event or a whole body is about; undefined when it is about none. */
+  /** The error in an event or body; undefined if there is none. */
   errorIn(body: Fields): unknown
-  /** An error in the vendor's shape: SDKs show anything else as "unknown error". */
+  /** An error in the vendor's shape: SDKs show other shapes as "unknown error". */
   error(status: number, code: string, message: string): Fields
-  /** The same inside a stream that has begun. */
+  /** The same within a stream that has begun. */
   errorEvent(error: Fields): StreamEvent
   /** Whether the client asked for usage in its stream. */
   wantsUsage(body: string): boolean
 }
 
-/** Writes answers of one wire, whole or while they grow. Parts come one after another and are numbered from 0. */
+/** Writes one answer, as a whole or as a stream. Parts are numbered from 0 and written one after the other. */
 export interface AnswerWriter {
   whole(head: AnswerHead, end: AnswerEnd): Fields
-  /** Whether this wire's clients can be shown such a part; thinking without a signature is refused when it comes back. */
+  /** Whether this wire's clients can be sent such a part. Thinking without a signature would be refused when it comes back. */
   shows(kind: AnswerPart['kind']): boolean
   begin(head: AnswerHead): readonly StreamEvent[]
   open(head: AnswerHead, part: AnswerPart, index: number): readonly StreamEvent[]
@@ -67,19 +65,18 @@ export interface AnswerWriter {
   end(head: AnswerHead, end: AnswerEnd): readonly StreamEvent[]
 }
 
-/** What most wires do alike: errors travel as they are, and usage is always told. */
+/** What most wires share: errors are sent unchanged, and usage is always included. */
 export const PLAIN_ANSWERS: Pick<Answers, 'errorIn' | 'errorEvent' | 'wantsUsage'> = {
   errorIn: plainErrorIn,
   errorEvent: (error) => ({ data: JSON.stringify(error) }),
   wantsUsage: () => true,
 }
 
-/** A piece of text; nothing for what is none. */
+/** A piece of text; empty if the value is not a text. */
 export const piece = (kind: AnswerPiece['kind'], key: string, text: unknown): AnswerPiece[] =>
   typeof text === 'string' && text !== '' ? [{ kind, key, text }] : []
 
-/** The beginning of a call. */
-export const begun = (key: string, id: unknown, name: unknown, text = ''): AnswerPiece[] => [
+export const callPiece = (key: string, id: unknown, name: unknown, text = ''): AnswerPiece[] => [
   {
     kind: 'call',
     key,
@@ -89,7 +86,7 @@ export const begun = (key: string, id: unknown, name: unknown, text = ''): Answe
   },
 ]
 
-/** The word for a status in the errors of most vendors. */
+/** The error type for a status at most vendors. */
 export function errorTypeOf(status: number): string {
   if (status === 413) return 'request_too_large'
   if (status === 401) return 'authentication_error'
@@ -110,12 +107,11 @@ export const argumentsOf = ({ text }: AnswerPart): Fields => {
     const value: unknown = JSON.parse(text)
     if (isRecord(value)) return value
   } catch {
-    // Said below.
+    // Reported below.
   }
   return text.trim() === '' ? {} : { input: text }
 }
 
-/** All events of an answer that is there already. */
 export function eventsOf(writer: AnswerWriter, head: AnswerHead, end: AnswerEnd): StreamEvent[] {
   const shown = end.parts.filter((part) => writer.shows(part.kind))
   return [

@@ -3,21 +3,21 @@ import type { Fields } from '../../core/values.ts'
 import { groupByRole } from '../kit/writing.ts'
 import type { Wire } from './wire.ts'
 
-/** A call of a tool, as every wire can say it. */
+/** A tool call, independent of the wire. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
   readonly input: Fields
 }
 
-/** One thing in a chat, in no wire's words: a session may go on with another provider. */
+/** One entry of a chat, independent of the wire, because a session may continue with another provider. */
 export type Entry =
   | { readonly type: 'user'; readonly text: string }
   | {
       readonly type: 'assistant'
       readonly text: string
       readonly calls: readonly ToolCall[]
-      /** The wire's own message where it holds more than text and calls (signatures); for that wire only. */
+      /** The wire's own message if it has more than text and calls (signatures); only used on that wire. */
       readonly raw?: { readonly wire: string; readonly value: unknown }
     }
   | {
@@ -28,7 +28,7 @@ export type Entry =
       readonly isError: boolean
     }
 
-/** What the model sees of a tool. */
+/** A tool's declaration for the model. */
 export interface ToolDeclared {
   readonly name: string
   readonly description: string
@@ -43,7 +43,7 @@ export interface ChatRequest {
   readonly maxOutputTokens: number
 }
 
-/** A request for a stream, in the words that a conversation of another wire is written with, too. */
+/** Writes a request for a stream, in the way that a conversation of another wire is written. */
 export function writeChat(wire: Pick<Wire, 'id' | 'write' | 'codec'>, request: ChatRequest): string {
   const items = withAnswers(request.entries).flatMap((entry, message) => itemsOf(entry, wire.id, message))
   const { text } = wire.write({
@@ -76,13 +76,13 @@ function itemsOf(entry: Entry, wire: string, message: number): Item[] {
   ]
 }
 
-/** It cannot be known: the process may have been killed before the call, in the middle of it, or between its end and our note of it. */
+/** The process may have been killed before the call, during it, or before its result was noted. */
 const UNKNOWN =
   'No result was kept: the session was interrupted. Whether this ran, and how far, is not known; check before doing it again.'
 
 /**
- * Calls without a result would be refused by every provider. They stay behind when a process is killed between a call and
- * its result; the model is told so.
+ * Adds results to calls without one, which every provider would refuse. They exist when a process was killed between a call and its result; the
+ * added result says so.
  */
 export function withAnswers(entries: readonly Entry[]): readonly Entry[] {
   const whole: Entry[] = []

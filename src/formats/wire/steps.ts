@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/streams.ts'
 import { arrayOf } from '../kit/reading.ts'
 
-/** A call of one of our own tools, read off an answer. */
+/** A call of one of our tools in an answer. */
 export interface HiddenCall {
   readonly id: string
   readonly name: string
@@ -11,8 +11,8 @@ export interface HiddenCall {
 }
 
 /**
- * A step that the client saw only in part: one answer of the upstream with calls of ours, and our results. `beside` means that calls of
- * the client's own stood in it, too, so that both are answered together.
+ * A step that the client saw only in part: an upstream's answer with calls of our tools, and our results. `beside`: the answer also has calls of
+ * the client's tools, so both are answered in one message.
  */
 export interface HiddenStep {
   readonly parts: readonly Fields[]
@@ -20,54 +20,53 @@ export interface HiddenStep {
   readonly beside: boolean
 }
 
-/** An event that passes as it came, or as it is rewritten. */
+/** An event that is forwarded: unchanged, or rewritten. */
 export type Passed = 'same' | StreamEvent
 
-/** Which tools are ours. */
 export type IsOurs = (name: string) => boolean
 
-/** One visible stream, made of one or more answers of the upstream: each wire says what of an event its client gets. */
+/** One stream to the client, made of one or more answers of the upstream. Each wire decides what of an event the client gets. */
 export abstract class VisibleStream {
-  /** Answers of the upstream before the one at hand. */
+  /** Number of the upstream's answers before the current one. */
   protected answers = 0
-  /** The answer at hand calls one of our tools, so its end may not be the end. */
+  /** The current answer calls one of our tools, so it may not be the last. */
   protected hidesCalls = false
-  /** Something was hidden: from there on events are written anew. */
+  /** Something was hidden, so all later events are rewritten. */
   protected isChanged = false
-  /** Parts of the answer at hand: number upstream → number that the client sees; undefined for calls of ours. */
+  /** Parts of the current answer: the upstream's number and the client's; undefined for our calls. */
   protected readonly shown = new Map<unknown, number | undefined>()
   #shownParts = 0
   readonly #wire: Pick<HiddenWire, 'callOf'>
   readonly #isOurs: IsOurs
-  #held: StreamEvent[] = []
+  #endEvents: StreamEvent[] = []
 
   constructor(wire: Pick<HiddenWire, 'callOf'>, isOurs: IsOurs) {
     this.#wire = wire
     this.#isOurs = isOurs
   }
 
-  /** What the client gets for this event now. The end of an answer with calls of ours is held back. */
+  /** Returns the events for the client. The end of an answer with calls of ours is not forwarded yet. */
   push(event: StreamEvent): readonly Passed[] {
     return this.take(event, parseEvent(event.data))
   }
 
-  /** The events that end the visible answer, where they were held back. */
+  /** Returns the events that end the visible answer, if they were not forwarded yet. */
   close(): readonly Passed[] {
-    return this.#held.map((event) => this.ending(event, parseEvent(event.data)))
+    return this.#endEvents.map((event) => this.ending(event, parseEvent(event.data)))
   }
 
-  /** The upstream goes on with another answer. What the held end also carried for the client comes out first. */
+  /** The upstream continues with another answer. Returns what else the unforwarded end contained for the client. */
   next(): readonly Passed[] {
-    const said = this.#held.flatMap((event) => this.saidAtTheEnd(event, parseEvent(event.data)))
+    const said = this.#endEvents.flatMap((event) => this.contentAtEnd(event, parseEvent(event.data)))
     this.answers++
     this.hidesCalls = false
     this.isChanged = true
-    this.#held = []
+    this.#endEvents = []
     this.shown.clear()
     return said
   }
 
-  /** Notes whether a part of the answer calls one of our tools. */
+  /** Detects a part that calls one of our tools. */
   protected isHidden(part: Fields): boolean {
     const isHidden = this.#wire.callOf(part, this.#isOurs) !== undefined
     this.hidesCalls ||= isHidden
@@ -75,7 +74,7 @@ export abstract class VisibleStream {
     return isHidden
   }
 
-  /** Numbers a part that begins, where it is for the client. */
+  /** Numbers a new part that is forwarded to the client. */
   protected begin(index: unknown, part: Fields): void {
     this.shown.set(index, this.isHidden(part) ? undefined : this.#shownParts++)
   }
@@ -84,58 +83,58 @@ export abstract class VisibleStream {
     return this.#shownParts > 0
   }
 
-  /** An event that ends the answer: it waits where calls of ours stand in it. */
+  /** Handles an event that ends the answer: it is not forwarded if the answer has calls of ours. */
   protected end(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (!this.hidesCalls) return [this.ending(event, data)]
-    this.#held.push(event)
+    this.#endEvents.push(event)
     return []
   }
 
   protected abstract take(event: StreamEvent, data: Fields | undefined): readonly Passed[]
 
-  /** The end as the client gets it. */
+  /** The end event for the client. */
   protected ending(event: StreamEvent, _data: Fields | undefined): Passed {
     return event
   }
 
-  protected saidAtTheEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
+  protected contentAtEnd(_event: StreamEvent, _data: Fields | undefined): readonly Passed[] {
     return []
   }
 }
 
 /**
- * Whether a request has room for tools beside the client's own: `closed` keeps those that were declared before, since the model may not choose
- * freely this time; `no` takes none, because the provider would refuse them, the client could not be kept out of it, or it runs no tools.
+ * Whether tools can be added to a request: `closed` keeps those that were added before, because the model's choice is restricted this time; `no`
+ * adds none, because the provider would refuse them, their calls could not be hidden, or the client has no tools.
  */
 export type Admission = 'open' | 'closed' | 'no'
 
-/** What is special about a wire when steps are hidden in it. A part is what an answer is a list of: a block, an item, a part. */
+/** How steps are hidden in answers of a wire. A part is an element of an answer: a block, an item, a part. */
 export interface HiddenWire {
-  /** Where the history stands in a body. */
+  /** The member of a body that contains the history. */
   readonly list: string
-  /** By the members of a request. */
+  /** Decides by the members of a request. */
   admits(fields: Fields): Admission
-  /** Our tool's call in a part; undefined for anything else. */
+  /** Our tool's call in a part; undefined for other parts. */
   callOf(part: Fields, isOurs: IsOurs): HiddenCall | undefined
-  /** A call of whatever tool. */
+  /** Whether a part is a call of any tool. */
   isCall(part: Fields): boolean
   resultOf(call: HiddenCall, text: string): Fields
-  /** The answer and our results as history, for the upstream to go on from. */
+  /** The answer and our results as history elements, with which the upstream continues. */
   continuation(parts: readonly Fields[], results: readonly Fields[]): readonly Fields[]
-  /** All results of one answer stand in one message. */
+  /** All results of one answer are in one message. */
   readonly joinsResults: boolean
   partsOf(body: Fields): readonly Fields[]
-  /** One whole answer from several: the visible parts, and the usage of the last, which tells how full the window is. */
+  /** Joins several answers into one: the visible parts, and the last answer's usage, which shows how full the window is. */
   assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
   stream(isOurs: IsOurs): VisibleStream
 }
 
-/** Which tools the model may or must call, in words that every wire has. */
+/** Which tools the model may or must call, independent of the wire. */
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
-  /** The one tool that must be called. */
+  /** The only tool that must be called. */
   readonly name?: string
-  /** At most one call at a time. */
+  /** At most one call in an answer. */
   readonly single?: true
 }
 
@@ -147,7 +146,7 @@ const MODES: Readonly<Record<string, ToolChoice['mode']>> = {
   validated: 'auto',
 }
 
-/** Reads the choice of whatever wire; undefined when the body makes none. */
+/** Reads the tool choice of any wire; undefined without one. */
 export function readToolChoice(request: Fields): ToolChoice | undefined {
   const choice = request['tool_choice']
   const config = recordOf(request['toolConfig'] ?? request['tool_config'])
@@ -169,7 +168,7 @@ export function readToolChoice(request: Fields): ToolChoice | undefined {
   }
 }
 
-/** By the choice that a request leaves the model, in whatever wire. */
+/** Decides by the request's tool choice, on any wire. */
 export function byToolChoice(fields: Fields): Admission {
   const choice = readToolChoice(fields)
   const isLimited = isRecord(fields['tool_choice']) && fields['tool_choice']['type'] === 'allowed_tools'
@@ -181,7 +180,7 @@ export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
   data: JSON.stringify(data),
 })
 
-/** Arguments as the model wrote them; what is no JSON becomes no arguments, and the reader says what it needs. */
+/** A call's arguments. Invalid JSON becomes an empty object; the reader's error then names what is missing. */
 export function parseInput(text: unknown): unknown {
   if (typeof text !== 'string') return text ?? {}
   try {

@@ -6,10 +6,10 @@ import { parseEvent } from '../kit/streams.ts'
 import type { AnswerHead, AnswerPart, AnswerPiece, AnswerWriter } from './answer.ts'
 import type { Wire } from './wire.ts'
 
-/** A stream of one wire as a stream of another, event by event. */
+/** Translates a stream of one wire into another, event by event. */
 export interface StreamTranslation {
   push(event: StreamEvent): readonly StreamEvent[]
-  /** The error that the stream reported; nothing follows on it. */
+  /** The error that the stream reported, after which no events follow. */
   error(): unknown
   /** The events that end the answer, with its usage. */
   end(): readonly StreamEvent[]
@@ -39,7 +39,7 @@ export function translateStream(
     const events: StreamEvent[] = []
     if (open === undefined || open.key !== key || key === '') {
       events.push(...closeOpen())
-      // Parts stand one after another on the wires that number them; no provider known to us mixes its calls.
+      // Parts are written one after the other on wires that number them; no known provider interleaves its calls.
       if (kind === 'call' && key !== '' && known.has(key)) {
         throw new PlimsollError('upstream', 'The answer mixes the arguments of several calls.')
       }
@@ -78,7 +78,7 @@ export function translateStream(
   }
 }
 
-/** A whole answer of one wire as a whole answer of another. */
+/** Translates a whole answer of one wire into another. */
 export function translateWhole(response: ModelResponse, writer: AnswerWriter, head: AnswerHead): Fields {
   const { items, stop, usage } = response
   const parts = items.flatMap((item, at) => partOf(item, `call_${head.id}_${at}`))

@@ -7,43 +7,43 @@ import type { Answers } from './answer.ts'
 import type { Draft } from '../kit/writing.ts'
 import type { HiddenWire } from './steps.ts'
 
-/** Reads a request's header by its name in lower case. */
+/** Reads a request header by its lower-case name. */
 export type HeaderReader = (name: string) => string | undefined
 
-/** Where a wire is spoken, and what is needed to be heard there. */
+/** A vendor or server of a wire, and what is needed to call it. */
 export interface Endpoint {
   /** Its prefix in the proxy, and its name on the command line. */
   readonly name: string
   readonly label: string
-  /** The vendor as OpenTelemetry's conventions for generative AI call it. @default its name */
+  /** The vendor's name in OpenTelemetry's conventions for generative AI. @default its name */
   readonly provider?: string
   readonly url: string
-  /** What SDKs expect their base URL to end with. */
+  /** The end of the base URL that SDKs expect. */
   readonly sdkPath: string
-  /** A server of one's own: it may not be there, and wants no key. */
+  /** A local server: it may not be running, and needs no key. */
   readonly isLocal: boolean
-  /** Variables that may hold the key, the first one first. */
+  /** Variables that may contain the key; the first one that is set counts. */
   readonly keys: readonly string[]
-  /** Variables by which clients find another address, the first one first. */
+  /** Variables in which clients look for another address; the first one that is set counts. */
   readonly bases: readonly string[]
-  /** Headers that a key goes in; `variable` is the one that it was found in. */
+  /** The headers for a key; `variable` is where it was found. */
   headers(key: string | undefined, variable?: string): Readonly<Record<string, string>>
-  /** Headers that clients of this vendor send their credential in. */
+  /** Headers in which this vendor's clients send their credential. */
   readonly credentials: readonly string[]
-  /** The query parameter that may hold one. */
+  /** The query parameter that may contain a credential. */
   readonly credentialQuery?: string
   /** Requests without a key are signed. @default they are sent as they are */
   readonly signing?: Signing
   readonly modelVariable: string
-  /** Asked where no model is named; absent where there is no default. */
+  /** The model to use if none is named. */
   readonly model?: string
-  /** Whether a model by this name is this vendor's. @default none is */
+  /** Whether a model of this name is this vendor's. @default false */
   owns?(model: string): boolean
-  /** Whether a path at the root of the proxy that is no model call means this vendor. @default none does */
+  /** Whether another path than a model call at the proxy's root belongs to this vendor. @default false */
   ownsPath?(path: string, header: HeaderReader): boolean
-  /** A window that is known better than by the model's name. */
+  /** The window, if it is known from elsewhere than the model's name. */
   window?(env: Readonly<Record<string, string | undefined>>): number
-  /** The base URL that variables of its own lead to. */
+  /** The base URL, for vendors with variables of their own. */
   base?(env: Readonly<Record<string, string | undefined>>, baseUrl: string | undefined): string
 }
 
@@ -58,12 +58,12 @@ export interface Signing {
 export const bearer = (key: string | undefined): Readonly<Record<string, string>> =>
   key === undefined ? {} : { authorization: `Bearer ${key}` }
 
-/** What a path asks for. */
+/** The purpose of a path. */
 export interface RouteMatch {
   readonly action: 'generate' | 'count'
-  /** Some paths name the model. */
+  /** The model, if the path names one. */
   readonly model?: string
-  /** Some paths ask for a stream; else the body does. */
+  /** Whether to stream, if the path says so; otherwise the body does. */
   readonly stream?: StreamKind
 }
 
@@ -72,9 +72,9 @@ export type StreamKind = 'events' | 'json-array'
 
 export interface Routes {
   match(pathname: string, query: string): RouteMatch | undefined
-  /** Where model calls go, for a place that the client's own path means nothing to. */
+  /** The path of model calls, for an upstream with another API format than the client's. */
   path(model: string, stream: boolean): string
-  /** How the vendor answers the question for a token count. */
+  /** The vendor's answer to a request for a token count. */
   counted(tokens: number): object
 }
 
@@ -86,36 +86,36 @@ export function decodedPart(text: string): string {
   }
 }
 
-/** Most wires send the history again with each request and know no binding of thinking. */
+/** The traits of most wires: the history is sent with each request, and thinking is not bound. */
 export const PLAIN_TRAITS: Pick<WireTraits, 'staleThinkingHeaders' | 'keepsAnswers' | 'compactsHistory'> = {
   staleThinkingHeaders: {},
   keepsAnswers: false,
   compactsHistory: () => false,
 }
 
-/** Everything that is particular to one API format. Leaving a part out does not compile. */
+/** Everything particular to one API format. A missing part does not compile. */
 export interface Wire {
   readonly id: string
-  /** Reads and writes requests, reads answers, checks the rules; its `traits` are what engine and meter know of the wire. */
+  /** Reads and writes requests, reads answers, checks the rules; its `traits` tell engine and meter about the wire. */
   readonly codec: Codec
-  /** How a stream is cut into events. */
+  /** How a stream is split into events. */
   readonly framing: Framing
-  /** Answers and errors of ours in this wire's shape, and what its events say. */
+  /** Answers and errors in this wire's shape. */
   readonly answers: Answers
-  /** How steps that the client never sees are put in and taken out. */
+  /** How steps that the client never sees are added and removed. */
   readonly steps: HiddenWire
   /** A tool as an element of the request's list of tools. */
   readonly declare: (tool: NewTool) => object
-  /** Writes a conversation that did not come from this wire: another wire's, or a chat of our own. */
+  /** Writes a conversation that came from another wire or from our own chat. */
   readonly write: (draft: Draft) => { readonly text: string }
-  /** Collects what of an answer must be sent back exactly; absent where text and calls say it all. */
+  /** Collects the parts of an answer that must be sent back unchanged; absent where text and calls are enough. */
   readonly keeper?: () => { push(event: Fields): void; value(): unknown }
-  /** Which paths ask for what. */
+  /** The paths of the wire and their purposes. */
   readonly routes: Routes
-  /** Where its vendor is. */
+  /** The vendor's endpoint. */
   readonly endpoint: Endpoint
-  /** Others that speak this wire and that `plimsoll chat` knows by name. */
+  /** Other servers of this wire, which `plimsoll chat` knows by name. */
   readonly servers: readonly Endpoint[]
-  /** How sure it is that a request body speaks this wire: 3 would be refused elsewhere, 2 has what only this wire has, 1 may be, 0 is another. */
+  /** How likely a request body is of this wire: 3 if others would refuse it, 2 if it has members that no other wire has, 1 if it may be, 0 if it is not. */
   resembles(body: Fields): 0 | 1 | 2 | 3
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { rootCertificates } from 'node:tls'
-import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici'
+// By its file: Bun answers the bare name with a part of its own that cannot do this.
+import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici/index.js'
 import { PlimsollError } from '../../core/errors.ts'
 import { signatureIn, signed } from '../../drivers/crypto/aws-signature.ts'
 import { endpointAtRoot, signerAt, type Endpoint, type HeaderReader } from '../../formats/endpoints.ts'

@@ -1,6 +1,6 @@
 import type { PlimsollEvent } from '../../core/events.ts'
 import { isOneOf, TOKEN_HEADER, unauthorised } from '../access.ts'
-import { bearerIn, NOBODY, OBSERVED, type HeaderReader } from '../identity.ts'
+import { bearerIn, LOCAL_TENANT, OBSERVED, type HeaderReader } from '../identity.ts'
 
 /** Who looks at the proxy: a tenant at what is its own, or the operator at everything. */
 export interface Audience {
@@ -61,8 +61,8 @@ export function createAudiences(deps: AudienceDeps) {
       const tenant = await deps.tenantOf(header, path)
       // Without an answer of the store it is not known whose it all is: the error goes to the visitor.
       if (!isShared) for (const stored of (await deps.storedTenants?.()) ?? []) notice(stored)
-      if (!isShared && (tenant === NOBODY || only === undefined || only === tenant)) return sole
-      if (tenant !== NOBODY) return { tenant, sees: (other) => clientOf(other) === tenant }
+      if (!isShared && (tenant === LOCAL_TENANT || only === undefined || only === tenant)) return sole
+      if (tenant !== LOCAL_TENANT) return { tenant, sees: (other) => clientOf(other) === tenant }
       throw unauthorised(
         'More than one tenant uses this proxy, so it shows each only what is its own.',
         `Send your own API key as in a model call, or the operator's token (PLIMSOLL_OPERATOR_TOKEN) as ${TOKEN_HEADER}.`,

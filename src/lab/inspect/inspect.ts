@@ -2,6 +2,7 @@ import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import {
   distinct,
+  mergedSlices,
   slicesOf,
   type Slice,
   growthOf,
@@ -25,7 +26,7 @@ export interface BigItem {
   readonly sentTokens: number
 }
 
-/** Where the tokens of one recorded session went. Plain data. */
+/** Where the tokens of one recorded session went, as plain data. */
 export interface Inspection {
   readonly file: string
   readonly format: string
@@ -34,28 +35,27 @@ export interface Inspection {
   readonly window?: number
   readonly calls: number
   readonly messages: number
-  /** Each item once. */
+  /** Tokens of the items, each counted once. */
   readonly tokens: number
-  /** Each item as often as it was sent. */
+  /** Tokens of the items, each counted as often as it was sent. */
   readonly sentTokens: number
   readonly slices: readonly Slice[]
   readonly biggest: readonly BigItem[]
   readonly readAgain: readonly ReadAgain[]
   readonly growth: Growth
-  /** What each prompt was made of. */
+  /** The parts of each prompt. */
   readonly composition: readonly CompositionLayer[]
-  /** As the provider reported it, over all calls that say so. */
+  /** Sum of the usage that the provider reported. */
   readonly usage?: Usage
-  /** List price of what was reported; without the output where that is too small. */
+  /** List price of the reported usage; without the output where its count is too small. */
   readonly costUsd?: number
-  /** Calls without usage. */
   readonly withoutUsage: number
-  /** The reported output is too small: the file kept values from the start of the streams. */
+  /** The reported output is too small, because the file contains values from the start of the streams. */
   readonly outputPartial: boolean
   readonly problems: readonly { readonly line: number; readonly message: string }[]
 }
 
-/** Reads a recording once; linear in its text. */
+/** Measures a recording in one pass, in time linear in its text. */
 export function inspect(source: InspectSource, options: InspectOptions): Inspection {
   const { top = 10 } = options
   const pieces = piecesOf(source, options)
@@ -108,16 +108,8 @@ function biggestOf(pieces: readonly Piece[], top: number): readonly BigItem[] {
     }))
 }
 
-/** Many sessions together. */
-export interface Overview {
+export interface Overview extends Pick<Inspection, 'calls' | 'tokens' | 'sentTokens' | 'slices' | 'usage' | 'costUsd'> {
   readonly sessions: number
-  readonly calls: number
-  readonly tokens: number
-  readonly sentTokens: number
-  readonly slices: readonly Slice[]
-  readonly usage?: Usage
-  /** Of the sessions whose price is known. */
-  readonly costUsd?: number
 }
 
 export function overviewOf(inspections: readonly Inspection[]): Overview {
@@ -133,20 +125,4 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
     usage: usages.length > 0 ? usages.reduce(addUsage) : undefined,
     costUsd: costs.length > 0 ? costs.reduce((sum, cost) => sum + cost, 0) : undefined,
   }
-}
-
-/** Largest first. */
-function mergedSlices(all: readonly Slice[]): readonly Slice[] {
-  const byKey = new Map<string, Slice>()
-  for (const slice of all) {
-    const key = `${slice.kind} ${slice.tool ?? ''}`
-    const known = byKey.get(key)
-    byKey.set(key, {
-      ...slice,
-      items: slice.items + (known?.items ?? 0),
-      tokens: slice.tokens + (known?.tokens ?? 0),
-      sentTokens: slice.sentTokens + (known?.sentTokens ?? 0),
-    })
-  }
-  return [...byKey.values()].sort((a, b) => b.sentTokens - a.sentTokens)
 }

@@ -2,7 +2,7 @@ import type { PriceModel } from '../../core/price.ts'
 import { recordOf } from '../../core/values.ts'
 import type { Part, RecordedCall, RecordedCompaction, Recording } from '../transcripts/recording.ts'
 
-/** What an inspection reads of a recording. */
+/** The parts of a recording that an inspection reads. */
 export interface InspectSource extends Pick<Recording, 'file' | 'name' | 'model' | 'system' | 'tools' | 'problems'> {
   readonly format: string
   readonly messages: readonly { readonly line: number; readonly parts: readonly InspectPart[] }[]
@@ -14,25 +14,25 @@ type InspectPart = Pick<Part, 'text' | 'callId' | 'toolName' | 'input' | 'mediaB
 
 export interface InspectOptions {
   readonly countText: (text: string) => number
-  /** The model's window; unknown windows draw no line. */
+  /** The model's window. Without it, the chart has no line for it. */
   readonly window?: number
-  /** The model's list price; without one no dollars are shown. */
+  /** The model's list price. Without it, no dollars are shown. */
   readonly price?: PriceModel
-  /** Biggest items and read-again files to name. @default 10 */
+  /** How many of the biggest items and of the files that were read again are named. @default 10 */
   readonly top?: number
 }
 
-/** One part of the history with its price in tokens. */
+/** One part of the history, with its size in tokens. */
 export interface Piece {
   readonly part: InspectPart
   readonly line: number
   readonly message: number
   readonly tokens: number
-  /** In how many calls it was sent. */
+  /** The number of calls in which it was sent. */
   readonly timesSent: number
-  /** The tool whose call or result it is. */
+  /** The tool that was called. */
   readonly tool: string | undefined
-  /** What the call was about: a path, a command, a pattern. */
+  /** The main argument of the call: a path, a command, a pattern. */
   readonly target: string | undefined
 }
 
@@ -50,15 +50,15 @@ const TARGET_KEYS = [
   'code',
 ]
 const FILE_KEYS = new Set(TARGET_KEYS.slice(0, 5))
-/** Of one picture or document whose pixels we do not see. */
+/** For a picture or document whose size in pixels is unknown. */
 const MEDIA_TOKENS = 1500
 
-/** Counts every part once and finds out how often it travelled. */
+/** Counts each part once, and in how many calls it was sent. */
 export function piecesOf(source: InspectSource, options: InspectOptions): readonly Piece[] {
   const times = timesSent(source)
   const callers = new Map<string, { tool: string | undefined; target: string | undefined }>()
   const pieces: Piece[] = []
-  // A message that a compaction kept stands in the list twice; its text is counted once.
+  // A message that a compaction kept occurs twice in the list; its text is counted once.
   const known = new Map<InspectPart, number>()
   source.messages.forEach(({ parts, line }, message) => {
     for (const part of parts) {
@@ -99,7 +99,7 @@ function targetOf(input: unknown): string | undefined {
   return undefined
 }
 
-/** The file that a call reads, if its arguments name one and it does not write. */
+/** The file that a call reads, if its arguments name one and the call does not write. */
 export function fileRead(part: InspectPart): string | undefined {
   if (part.kind !== 'call') return undefined
   const fields = recordOf(part.input) ?? {}
@@ -111,16 +111,16 @@ export function fileRead(part: InspectPart): string | undefined {
   return undefined
 }
 
-/** Tokens of one sort of content. */
+/** Tokens of one kind of content. */
 export interface Slice {
   /** `system`, `tools`, `unrecorded`, `user`, `assistant`, `reasoning`, `calls`, `media`, `other`, or `results`. */
   readonly kind: string
-  /** For results: the tool. */
+  /** The tool, for results. */
   readonly tool?: string
   readonly items: number
-  /** Each item once. */
+  /** Tokens of the items, each counted once. */
   readonly tokens: number
-  /** Each item as often as it was sent. */
+  /** Tokens of the items, each counted as often as it was sent. */
   readonly sentTokens: number
 }
 
@@ -134,40 +134,47 @@ const KIND: Readonly<Record<string, string>> = {
   media: 'media',
 }
 
-/** What an inspection calls a kind of content. */
 const contentKind = (kind: string): string => KIND[kind] ?? 'other'
 
-/** Where the tokens went, largest first. */
+/** Tokens by kind of content, largest first. */
 export function slicesOf(
   { system, tools, calls }: InspectSource,
   pieces: readonly Piece[],
   unrecorded: Unrecorded,
   { countText }: InspectOptions,
 ): readonly Slice[] {
-  const slices = new Map<string, Slice>()
-  const add = (kind: string, tool: string | undefined, tokens: number, times: number) => {
-    const key = `${kind} ${tool ?? ''}`
-    const before = slices.get(key) ?? { kind, tool, items: 0, tokens: 0, sentTokens: 0 }
-    slices.set(key, {
-      ...before,
-      items: before.items + 1,
-      tokens: before.tokens + tokens,
-      sentTokens: before.sentTokens + tokens * times,
-    })
-  }
+  const slices: Slice[] = []
+  const add = (kind: string, tool: string | undefined, tokens: number, times: number) =>
+    slices.push({ kind, tool, items: 1, tokens, sentTokens: tokens * times })
   if (system !== undefined) add('system', undefined, countText(system), calls.length)
   for (const tool of tools) add('tools', undefined, countText(tool.json), calls.length)
-  if (unrecorded.sentTokens > 0) slices.set('unrecorded', { kind: 'unrecorded', items: 1, ...unrecorded })
+  if (unrecorded.sentTokens > 0) slices.push({ kind: 'unrecorded', items: 1, ...unrecorded })
   for (const { part, tokens, timesSent, tool = UNKNOWN } of distinct(pieces)) {
     const kind = contentKind(part.kind)
     add(kind, kind === 'results' ? tool : undefined, tokens, timesSent)
   }
-  return [...slices.values()]
+  return mergedSlices(slices)
     .map((slice) => ({ ...slice, tokens: Math.round(slice.tokens), sentTokens: Math.round(slice.sentTokens) }))
     .sort((a, b) => b.sentTokens - a.sentTokens || b.tokens - a.tokens)
 }
 
-/** A part that a compaction kept appears twice in the history; it is one item that was sent in both stretches. */
+/** Merges slices of the same kind; the largest come first. */
+export function mergedSlices(all: readonly Slice[]): Slice[] {
+  const byKey = new Map<string, Slice>()
+  for (const slice of all) {
+    const key = `${slice.kind} ${slice.tool ?? ''}`
+    const known = byKey.get(key)
+    byKey.set(key, {
+      ...slice,
+      items: slice.items + (known?.items ?? 0),
+      tokens: slice.tokens + (known?.tokens ?? 0),
+      sentTokens: slice.sentTokens + (known?.sentTokens ?? 0),
+    })
+  }
+  return [...byKey.values()].sort((a, b) => b.sentTokens - a.sentTokens)
+}
+
+/** Merges a part that a compaction kept with its copy: it is one item that was sent before and after the compaction. */
 export function distinct(pieces: readonly Piece[]): readonly Piece[] {
   const byPart = new Map<Piece['part'], Piece>()
   for (const piece of pieces) {
@@ -179,26 +186,26 @@ export function distinct(pieces: readonly Piece[]): readonly Piece[] {
 
 export interface GrowthPoint {
   readonly call: number
-  /** Counted from the recording, with what the recording does not show. */
+  /** Tokens counted from the recording, plus what the recording does not contain. */
   readonly load: number
-  /** What the provider reported for the same request. */
+  /** Tokens that the provider reported for the same request. */
   readonly reported?: number
 }
 
 export interface Growth {
   readonly points: readonly GrowthPoint[]
-  /** Calls before which the recorded client compacted. */
+  /** Indexes of the calls right after a compaction of the recorded client. */
   readonly compactedBefore: readonly number[]
   readonly peak: number
   readonly peakCall: number
-  /** System prompt, tools, older history: what the provider counts and the file does not have. */
+  /** Content that the provider counts and the file does not contain: system prompt, tools, older history. */
   readonly unrecorded: Unrecorded
-  /** Reported ÷ counted growth, the median over calls; 1 means that the counting is right. Absent without usage. */
+  /** Median over the calls of reported growth ÷ counted growth; 1 means that our counts are right. Absent without usage. */
   readonly ratio?: number
 }
 
 export interface Unrecorded {
-  /** In each call, at least. */
+  /** The least number of tokens in any call. */
   readonly tokens: number
   readonly sentTokens: number
 }
@@ -243,8 +250,8 @@ function tokensByCall({ messages, calls }: InspectSource, pieces: readonly Piece
 }
 
 /**
- * Per call. The first call of each stretch shows it best: little history, so little error of counting. A session that goes on
- * from another file has that one's history in it until it is compacted.
+ * By call. The first call of each stretch shows it best, because with little history the error of our count is small. A session that continues
+ * another file contains that file's history until it is compacted.
  */
 function unrecordedOf(source: InspectSource, counted: readonly number[]): readonly number[] {
   const byStretch = new Map<number, number>()
@@ -255,7 +262,7 @@ function unrecordedOf(source: InspectSource, counted: readonly number[]): readon
   return source.calls.map(({ from }) => byStretch.get(from) ?? 0)
 }
 
-// Below this the growth is mostly overhead of the wire and says nothing about the counting of text.
+// With less growth, the growth is mostly overhead of the wire and says little about the count of the text.
 const TELLING_GROWTH = 500
 
 function ratioOf(source: InspectSource, counted: readonly number[]): number | undefined {
@@ -271,19 +278,18 @@ function ratioOf(source: InspectSource, counted: readonly number[]): number | un
   return ratios[ratios.length >> 1]
 }
 
-/** One sort of content in each call's prompt. */
+/** One kind of content, in each call's prompt. */
 export interface CompositionLayer {
   readonly kind: string
-  /** For results: the tool. */
+  /** The tool, for results. */
   readonly tool?: string
-  /** By call. */
   readonly tokens: readonly number[]
 }
 
-/** Results of so many tools have a layer of their own; those of the others share one. */
+/** The results of so many tools are shown separately; those of other tools together. */
 const MOST_TOOLS = 6
 
-/** What each prompt was made of, as far as the recording shows it; `unrecorded` is the rest of its load. */
+/** The parts of each prompt, as far as the recording contains them; the rest is `unrecorded`. */
 export function compositionOf(
   source: InspectSource,
   pieces: readonly Piece[],
@@ -320,7 +326,7 @@ export function compositionOf(
   ]
   const rest = points.map(({ load }, call) => {
     const known = all.reduce((sum, { tokens }) => sum + tokens[call]!, 0)
-    // A few tokens are what rounding leaves.
+    // A few tokens are a rounding error.
     return load - known > all.length ? load - known : 0
   })
   return rest.some((tokens) => tokens > 0) ? [{ kind: 'unrecorded', tokens: rest }, ...all] : all

@@ -1,12 +1,11 @@
 import { distinct, fileRead, type Piece } from './measures.ts'
 
-/** A file that was read more than once. */
 export interface ReadAgain {
   readonly path: string
   readonly reads: number
-  /** Of what older reads showed and a newer one showed again. */
+  /** Tokens of older reads whose lines a newer read showed again. */
   readonly tokens: number
-  /** The same, for the calls that were made after a newer read had come. */
+  /** The same, as often as they were sent after the newer read. */
   readonly sentTokens: number
 }
 
@@ -32,7 +31,7 @@ export function readAgainOf(pieces: readonly Piece[]): readonly ReadAgain[] {
     .sort((a, b) => b.sentTokens - a.sentTokens)
 }
 
-/** Other parts of the same file are no repetition: what counts is the lines that a newer read shows again. */
+/** Reading another part of the file is no repetition, so only lines that a newer read contains again are counted. */
 function repeatedReads(path: string, group: readonly Piece[]): ReadAgain {
   const newerLines = new Set<string>()
   let tokens = 0
@@ -47,12 +46,12 @@ function repeatedReads(path: string, group: readonly Piece[]): ReadAgain {
     const share = lines.length === 0 ? 0 : again / lines.length
     const newer = group[i + 1]
     tokens += read.tokens * share
-    // Later pieces are sent in fewer calls: what the newer one was sent in, the older one was sent in for nothing.
+    // The older read was sent in vain in the calls that also contained the newer one.
     sentTokens += read.tokens * share * Math.min(read.timesSent, newer?.timesSent ?? 0)
     for (const line of lines) newerLines.add(line)
   }
   return { path, reads: group.length, tokens: Math.round(tokens), sentTokens: Math.round(sentTokens) }
 }
 
-/** `  12→code`, `12\tcode`, `12: code`: the number moves when the file changes, the line may not. */
+/** Removes a line number (`  12→code`, `12\tcode`, `12: code`): an edit of the file changes numbers of unchanged lines. */
 const withoutLineNumber = (line: string): string => line.replace(/^\s*\d+(?:→|\t|: ?|\| ?)/, '').trim()

@@ -6,31 +6,31 @@ import { isOpen, planStateOf } from '../../engine/epoch/record/facts.ts'
 import { textResultsIn } from '../../engine/epoch/record/text-results.ts'
 import { readableText } from './recall.ts'
 
-/** What of the covered history the prompt still says right after a compaction, as shares; 1 where there was nothing to keep. */
+/** How much of the covered history the prompt still says right after a compaction, as shares; 1 where there was nothing to keep. */
 export interface Handover {
-  /** Of what people wrote, by characters in lines of at least 20 characters. */
+  /** Of the users' text, by characters in lines of at least 20 characters. */
   readonly userKept: number
-  /** Of what the model said, likewise. */
+  /** The same of the model's text. */
   readonly assistantKept: number
-  /** Of the record's excerpt lines: those whose neighbours are missing. */
+  /** Of the record's excerpt lines: those without a neighbouring line of the original. */
   readonly linesAlone: number
-  /** Of the record's lines: those that say only that something was left out. */
+  /** Of the record's lines: those that only say that something was left out. */
   readonly gapMarks: number
-  /** Of the calls that the record names: those that stand with what they were about. */
+  /** Of the calls in the record: those shown with their main argument. */
   readonly callsWithArgument: number
   /** Of the plan's entries that are not done. */
   readonly openItems: number
   readonly compactions: number
 }
 
-/** One compaction: the history before it, the view after it, and the messages that it put in. */
+/** One compaction: the history before it, the view after it, and the record. */
 export interface Compaction {
   readonly before: readonly Item[]
   readonly after: readonly Item[]
   readonly inserted: readonly string[]
 }
 
-/** Means over compactions: one that covers much does not speak for the others. */
+/** Means over the compactions, so that a large one does not dominate. */
 export function handoverOf(compactions: readonly Compaction[]): Handover {
   const measured = compactions.map(measureHandover)
   const mean = (name: keyof Measured, ofNone: 0 | 1): number =>
@@ -65,7 +65,7 @@ function measureHandover({ before, after, inserted }: Compaction): Measured {
   }
 }
 
-/** How many items both histories end with. */
+/** The number of items that both histories end with. */
 function sharedEnd(before: readonly Item[], after: readonly Item[]): number {
   let count = 0
   while (count < before.length && count < after.length) {
@@ -85,7 +85,7 @@ function proseKept(items: readonly Item[], view: readonly string[]): number {
   return all === 0 ? 1 : long.reduce((sum, line) => sum + (kept.has(line) ? line.length : 0), 0) / all
 }
 
-/** A line that says only that something is missing, in any words. */
+/** A line that only says that something is missing, in any wording. */
 const GAP = /^[^\p{L}\p{N}]*(?:(?:…|\.\.\.)[^\p{L}\p{N}]*|\[[^\]]*(?:left out|omitted|more lines|lines \d+)[^\]]*\])$/u
 
 const lineKeys = (text: string): readonly string[] =>
@@ -105,7 +105,7 @@ function lineShape(
   for (const item of covered) {
     const keys = lineKeys(readableText(item))
     const isExcerpted = item.kind === 'result' || item.kind === 'call' || results.has(item)
-    // What stands whole in one line has no neighbours to miss.
+    // A text of a single line has no neighbours.
     if (!isExcerpted || keys.length === 1) keys.forEach((key) => prose.add(key))
     else {
       for (const [i, key] of keys.entries()) {

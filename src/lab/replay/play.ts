@@ -11,13 +11,13 @@ export interface PlayOptions {
   readonly window: number
   readonly price: PriceModel
   readonly countText: (text: string) => number
-  /** Told the recorded time of each call, so that its records carry that. */
+  /** Called with the recorded time of each call, which becomes the time of its log entries. */
   readonly setClock: (at: number) => void
 }
 
 /**
- * Re-runs a recorded session call by call, so that a store holds it as if it had come through a proxy. Usage is what the provider would
- * report under its cache rules.
+ * Re-runs a recorded session call by call, so that the store contains it as if its requests had gone through a proxy. Usage is computed by the
+ * provider's cache rules.
  */
 export async function playRecording(plimsoll: Plimsoll, recording: Recording, options: PlayOptions): Promise<void> {
   const { id, model, window, price, countText } = options
@@ -38,14 +38,14 @@ export async function playRecording(plimsoll: Plimsoll, recording: Recording, op
         },
         countText,
       )
-      // The meter's word on the whole: it knows what a vendor does not count.
+      // The meter counts the whole request, because it knows which parts a vendor does not count.
       const all = view.pieces.reduce((sum, piece) => sum + piece.tokens, 0)
       const scale = all === 0 ? 0 : turn.load.count.tokens / all
       const pieces = view.pieces.map(({ text, tokens }) => ({ text, tokens: Math.round(tokens * scale) }))
       const usage = pricer.add({ pieces, outputTokens: call.usage?.output ?? 0, at: call.at })
       await session.record({ turn: turn.id, usage })
     } catch (error) {
-      // A call that cannot be made to fit is left out, as it would have been refused.
+      // A call that cannot be made to fit is skipped.
       if (!isPlimsollError(error)) throw error
     }
   }

@@ -4,13 +4,13 @@ import { costOfUsage, type PriceModel, simulateUsage } from '../../core/price.ts
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 import { readableText, RecallIndex, RecallTally, type ReplaySource } from './recall.ts'
 
-/** A decoded view as the measures need it. */
+/** The parts of a decoded view that the measures use. */
 export interface ConversationView {
   readonly pieces: readonly SentPiece[]
   readonly texts: readonly string[]
 }
 
-/** Tools and head first, as providers cache them; then the history item by item. */
+/** Tools and head first, in the order in which providers cache them, then the history item by item. */
 export function conversationView(
   conversation: Conversation,
   tokensOf: (item: Item) => number,
@@ -24,7 +24,7 @@ export function conversationView(
   }
 }
 
-/** A piece of a request in the order it was sent: the head, then each message. Equal texts are equal bytes on the wire. */
+/** A part of a request, in the order in which it was sent: the head, then each message. Equal texts are equal bytes on the wire. */
 export interface SentPiece {
   readonly text: string
   readonly tokens: number
@@ -33,23 +33,20 @@ export interface SentPiece {
 export interface SentRequest {
   readonly pieces: readonly SentPiece[]
   readonly outputTokens: number
-  /** Milliseconds; without it the cache counts as warm. */
+  /** Time in milliseconds; without it the cache counts as warm. */
   readonly at?: number
-  /** A summarizer's request has a prefix of its own, and leaves the session's cache as it is. @default 'turn' */
-  readonly purpose?: 'turn' | 'summary'
 }
 
 export interface SessionPrice {
   readonly usage: Usage
   readonly costUsd: number
-  /** The part of it that is input: what a context manager can change. */
+  /** The cost of the input, which is the part that a context manager can change. */
   readonly inputCostUsd: number
-  /** Cached share of all prompt tokens. */
+  /** Cached tokens as a share of all prompt tokens. */
   readonly cacheHitRate: number
-  readonly peakTokens: number
 }
 
-/** Prices a session call by call: what the request shares with the one before it is read from the cache, the rest is written. */
+/** Prices a session call by call: the prefix that a request shares with the previous one is read from the cache, the rest is written. */
 export class SessionPricer {
   readonly #price: PriceModel
   #previous: readonly SentPiece[] = []
@@ -57,15 +54,14 @@ export class SessionPricer {
   #usage = NO_USAGE
   #cost = 0
   #inputCost = 0
-  #peak = 0
 
   constructor(price: PriceModel) {
     this.#price = price
   }
 
-  /** Usage that the provider would report for this request. */
+  /** The usage that the provider would report for this request. */
   add(request: SentRequest): Usage {
-    const { pieces, outputTokens, at, purpose = 'turn' } = request
+    const { pieces, outputTokens, at } = request
     let tokens = 0
     for (const piece of pieces) tokens += piece.tokens
     const elapsedMs = at === undefined || this.#previousAt === undefined ? 0 : Math.max(0, at - this.#previousAt)
@@ -77,11 +73,8 @@ export class SessionPricer {
     this.#usage = addUsage(this.#usage, usage)
     this.#cost += costOfUsage(usage, this.#price)
     this.#inputCost += costOfUsage({ ...usage, output: 0 }, this.#price)
-    if (purpose === 'turn') {
-      this.#peak = Math.max(this.#peak, tokens)
-      this.#previous = pieces
-      this.#previousAt = at
-    }
+    this.#previous = pieces
+    this.#previousAt = at
     return usage
   }
 
@@ -92,12 +85,11 @@ export class SessionPricer {
       costUsd: this.#cost,
       inputCostUsd: this.#inputCost,
       cacheHitRate: usage.input === 0 ? 0 : usage.cacheRead / usage.input,
-      peakTokens: this.#peak,
     }
   }
 }
 
-/** Tokens of the pieces that both requests begin with. A piece that differs ends it: caches work on whole blocks. */
+/** Tokens of the leading pieces that both requests share. Only whole pieces count, because caches work on whole blocks. */
 export function commonPrefix(previous: readonly SentPiece[], next: readonly SentPiece[]): number {
   let tokens = 0
   for (let i = 0; i < next.length && i < previous.length; i++) {
@@ -110,21 +102,21 @@ export function commonPrefix(previous: readonly SentPiece[], next: readonly Sent
 
 export interface ReplayMeterOptions {
   readonly price: PriceModel
-  /** Tokens of a text, as the price of both the managed and the unmanaged session is counted. */
+  /** Counts the tokens of a text, for the managed and the unmanaged session alike. */
   readonly countText: (text: string) => number
 }
 
-/** What left for one call of the recording. */
+/** What was sent for one call of the recording. */
 export interface ReplayedCall {
-  /** In order; what shares its beginning with the call before is read from the cache. */
+  /** In order; the leading pieces that the previous call had too are read from the cache. */
   readonly pieces: readonly SentPiece[]
-  /** What the model could read in it, arguments of calls as `readableText` gives them. */
+  /** The texts that the model could read, with calls in the form of `readableText`. */
   readonly texts: Iterable<string>
-  /** What the view's handles lead to, if a tool in the request can open them. */
+  /** The texts behind the view's handles, if a tool of the request can open them. */
   readonly reachable?: Iterable<string>
-  /** Declarations of the client's own tools: sending everything sends them as well. */
+  /** Declarations of the client's own tools, which sending everything would include. */
   readonly tools?: readonly SentPiece[]
-  /** The engine refused the request with an error: nothing was sent, so it has no price and no model read it. */
+  /** The engine refused the request with an error, so nothing was sent: it has no price, and no model read it. */
   readonly refused?: boolean
 }
 
@@ -137,7 +129,7 @@ export interface ReplayReport {
   readonly cacheHitRate: number
 }
 
-/** Measures a session that is replayed call by call: recall and price, beside the price of sending everything. */
+/** Measures a session that is replayed call by call: its recall and price, and the price of sending everything. */
 export class ReplayMeter {
   readonly #source: ReplaySource
   readonly #index: RecallIndex
@@ -164,7 +156,7 @@ export class ReplayMeter {
     if (recorded === undefined) return
     const view = this.#index.view(refused ? [] : texts)
     this.#tally.add(this.#index, call, view, reachable === undefined ? undefined : this.#index.view(reachable))
-    // What the model writes costs the same under any policy.
+    // The answer costs the same under any policy.
     const rest = { outputTokens: 0, at: recorded.at }
     if (!refused) this.#managed.add({ pieces, ...rest })
     const headPieces = this.#source.system === undefined ? 0 : 1

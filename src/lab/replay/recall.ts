@@ -1,7 +1,7 @@
 import { visitIdentifiers, createLineMatcher, quotableLines, type LineMatcher, stringsIn } from '../../core/quotes.ts'
 import type { Part, RecordedCall } from '../transcripts/recording.ts'
 
-/** What the measures need of a recording. Loaders' recordings fit it as they are. */
+/** The parts of a recording that the measures read. */
 export interface ReplaySource {
   readonly system?: string
   readonly messages: readonly { readonly parts: readonly ReplayPart[] }[]
@@ -10,13 +10,10 @@ export interface ReplaySource {
 
 type ReplayPart = Pick<Part, 'text' | 'input'> & { readonly kind: string }
 
-/** `to`: how many messages existed when the call was made. */
+/** `to`: the number of messages before the call. */
 type ReplayCall = Pick<RecordedCall, 'to' | 'at'> & { readonly response: { readonly parts: readonly ReplayPart[] } }
 
-/**
- * The text of a part as a reader sees it. A call's arguments are JSON, where a quoted line would be hidden behind escapes: its
- * strings are read one by one.
- */
+/** A part's text as a model reads it. The strings in a call's arguments are read one by one, because JSON escapes would hide a quoted line. */
 export function readableText(part: ReplayPart): string {
   if (part.kind !== 'call') return part.text
   const text = callTexts.get(part) ?? stringsIn(part.input ?? argumentsOf(part.text)).join('\n')
@@ -24,7 +21,7 @@ export function readableText(part: ReplayPart): string {
   return text
 }
 
-/** A call is asked for again in every later view. */
+/** Cached, because each later view contains the call again. */
 const callTexts = new WeakMap<ReplayPart, string>()
 
 function argumentsOf(text: string): unknown {
@@ -35,7 +32,7 @@ function argumentsOf(text: string): unknown {
   }
 }
 
-/** What an answer took from before it, in its own words. */
+/** The lines and names that an answer took from earlier text. */
 export interface TurnNeeds {
   /** Lines that occurred verbatim earlier in the transcript. */
   readonly quotes: readonly string[]
@@ -43,22 +40,22 @@ export interface TurnNeeds {
   readonly names: readonly string[]
 }
 
-/** The text of one view, as far as quotes and names are concerned. */
+/** The text of one view, for looking up quotes and names. */
 export interface ViewText {
-  /** A line that some answer of the recording quotes stands verbatim in this view. */
+  /** Whether the view contains this line, which an answer of the recording quotes. */
   contains(line: string): boolean
-  /** An identifier that some answer uses stands in this view. */
+  /** Whether the view contains this identifier, which an answer of the recording uses. */
   names(identifier: string): boolean
 }
 
 /**
- * Knows every line and name that the answers of a recording take from before them, and in which texts those stand. Each
- * distinct text is read once, however many views contain it, so that thousands of calls over megabytes take seconds.
+ * Finds every line and name that the recording's answers take from earlier text, and the texts that contain them. Each distinct text is read once,
+ * whatever the number of views, so that thousands of calls over megabytes take seconds.
  */
 export class RecallIndex {
   readonly #needs: readonly TurnNeeds[]
   readonly #matcher: LineMatcher
-  /** Texts by number, and for each line or name the numbers of the texts that it stands in. */
+  /** The number of each text, and for each line or name the numbers of the texts that contain it. */
   readonly #textIds = new Map<string, number>()
   readonly #lines = new Map<string, number[]>()
   readonly #names = new Map<string, number[]>()
@@ -77,7 +74,7 @@ export class RecallIndex {
     return this.#needs[call] ?? { quotes: [], names: [] }
   }
 
-  /** A view is the texts that it shows; call arguments as `readableText` gives them. */
+  /** A view is given as its texts, with calls in the form of `readableText`. */
   view(texts: Iterable<string>): ViewText {
     const ids = new Set<number>()
     for (const text of texts) ids.add(this.#idOf(text))
@@ -101,7 +98,7 @@ export class RecallIndex {
     return id
   }
 
-  /** Texts are numbered as they are read, so a term occurred earlier when its first text has been read. */
+  /** Texts are numbered in the order in which they are read, so a term occurred earlier if its first text was already read. */
   #occurredEarlier(source: ReplaySource, turns: readonly TurnTerms[]): readonly TurnNeeds[] {
     let read = 0
     if (source.system !== undefined) this.#idOf(source.system)
@@ -123,7 +120,7 @@ interface TurnTerms {
   readonly names: readonly string[]
 }
 
-/** Text and every string in the tool inputs; reasoning is not what the turn does. */
+/** Text and all strings in tool inputs. Reasoning is left out: it is not part of what the turn does. */
 function turnTerms(call: ReplayCall): TurnTerms {
   const texts = call.response.parts
     .filter((part) => part.kind === 'assistant' || part.kind === 'call')
@@ -134,27 +131,26 @@ function turnTerms(call: ReplayCall): TurnTerms {
 }
 
 /**
- * Shares of what the answers needed. A recall is the mean over the calls that needed anything, so that one call which repeats
- * a file of four hundred lines does not speak for the session; `pooled` weighs every quote and name alike.
+ * Shares of what the answers needed. A recall is the mean over the calls that needed anything, so that one call that repeats a file of four hundred
+ * lines does not dominate.
  */
 export interface Recall {
   readonly quoteRecall: number
   readonly nameRecall: number
-  /** Quotes and names in the view, or behind something that the view mentions and a tool in the request can open. */
+  /** Quotes and names in the view, or in an artifact that the view mentions and a tool of the request can open. */
   readonly recoverableRecall: number
-  readonly pooled: { readonly quoteRecall: number; readonly nameRecall: number; readonly recoverableRecall: number }
-  /** Quotes and names that were needed, over all calls. */
+  /** Number of quotes and names that were needed, over all calls. */
   readonly quotes: number
   readonly names: number
 }
 
-/** Adds up what views kept of what the answers needed. */
+/** Sums up how much of what the answers needed the views contained. */
 export class RecallTally {
   readonly #quotes = new Share()
   readonly #names = new Share()
   readonly #recoverable = new Share()
 
-  /** `reachable`: texts behind handles that the view mentions and that a tool in the request can open. */
+  /** `reachable`: the texts of artifacts that the view mentions and a tool of the request can open. */
   add(index: RecallIndex, call: number, view: ViewText, reachable?: ViewText): void {
     const { quotes, names } = index.needsOf(call)
     const lostQuotes = quotes.filter((line) => !view.contains(line))
@@ -173,37 +169,26 @@ export class RecallTally {
       quoteRecall: this.#quotes.mean,
       nameRecall: this.#names.mean,
       recoverableRecall: this.#recoverable.mean,
-      pooled: {
-        quoteRecall: this.#quotes.pooled,
-        nameRecall: this.#names.pooled,
-        recoverableRecall: this.#recoverable.pooled,
-      },
       quotes: this.#quotes.whole,
       names: this.#names.whole,
     }
   }
 }
 
-/** 1 when nothing was needed. */
+/** A share that is 1 when nothing was needed. */
 class Share {
   #shares = 0
   #calls = 0
-  #part = 0
   whole = 0
 
   add(part: number, whole: number): void {
     if (whole === 0) return
     this.#shares += part / whole
     this.#calls++
-    this.#part += part
     this.whole += whole
   }
 
   get mean(): number {
     return this.#calls === 0 ? 1 : this.#shares / this.#calls
-  }
-
-  get pooled(): number {
-    return this.whole === 0 ? 1 : this.#part / this.whole
   }
 }

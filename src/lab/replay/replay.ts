@@ -30,24 +30,24 @@ export interface ReplayOptions {
   readonly policy: string | Policy
   /** Models with their prices. @default those of the package */
   readonly catalogue?: Catalogue
-  /** Prices and tokenizer. @default the recording's own, else claude-sonnet-4-5 */
+  /** The model whose prices and tokenizer are used. @default the recording's own, else claude-sonnet-4-5 */
   readonly model?: string
-  /** Tokens held back for the answer; recordings do not tell what their client asked for. @default 1024 */
+  /** Tokens reserved for the answer, which recordings do not contain. @default 1024 */
   readonly reserve?: number
-  /** Declares `recall` as a proxy would: at once where it is cheap, else as soon as something is taken out. @default true */
+  /** Declares `recall` as a proxy would: immediately where that is cheap, else when something is removed. @default true */
   readonly readers?: boolean
-  /** Lets caches expire as the recorded clock says. Without it every prefix is warm. @default false */
+  /** Lets caches expire by the recorded times. Without it every prefix is warm. @default false */
   readonly clock?: boolean
-  /** Who answers, where more is known of it than its model: requests above the window by its count are overflows. @default the meter's least count */
+  /** A provider of which more is known than its model: requests above the window by its count are overflows. @default the meter's lowest count */
   readonly provider?: ReplayProvider
   readonly onCall?: (step: ReplayedStep) => void
-  /** Each compaction with what it covered and what it put in. */
+  /** Called for each compaction, with what it covered and the record. */
   readonly onCompaction?: (compaction: Compaction & { readonly call: number }) => void
 }
 
 export interface ReplayProvider {
   count(view: Conversation): number
-  /** What it reports of an answer. @default nothing */
+  /** The usage that it reports for an answer. @default nothing */
   usageOf?(view: Conversation, answer: RecordedCall['response']): Usage
 }
 
@@ -55,16 +55,16 @@ export interface ReplayedStep {
   readonly call: number
   readonly load: number
   readonly limit: number
-  /** Absent when the engine refused the request, like the parts. */
+  /** Absent when the engine refused the request. */
   readonly thresholds?: Thresholds
-  /** Tokens of the prompt by what they are; they add up to the load. */
+  /** Tokens of the prompt by kind of content; their sum is the load. */
   readonly parts?: Readonly<Record<string, number>>
   readonly epoch?: string
   /** Absent when the engine refused the request. */
   readonly verdict?: VerdictKind
   readonly overflow: boolean
   readonly invalid: boolean
-  /** Why the engine refused the request. */
+  /** The reason why the engine refused the request. */
   readonly error?: string
 }
 
@@ -77,15 +77,18 @@ export interface ReplayResult {
   readonly limit: number
   readonly calls: number
   readonly messages: number
-  /** Requests that left above their limit in tokens or bytes, and calls that died of anything but the typed refusal. */
+  /** Requests above their limit in tokens or bytes that were sent, and calls that failed with another error than the typed refusal. */
   readonly overflows: number
-  /** Requests that left although they may be above it, by the upper bound of the count: nothing was left to reduce, and the provider decides. */
+  /**
+   * Requests that were sent although they may be above the limit by the upper bound of the count: nothing was left to reduce, and the provider
+   * decides.
+   */
   readonly doubtful: number
   readonly invalid: number
   readonly lost: number
   /** Calls that no reduction could make fit: the caller gets an error that names the largest parts, and nothing is sent. */
   readonly refused: number
-  /** Upper bound of instructions and tools, which no policy may cut; of the call with the most. */
+  /** Upper bound of instructions and tools, which no policy may cut; the highest of all calls. */
   readonly fixedLoad: number
   readonly epochs: number
   /** Always 0: a replay has no model that could summarise. */
@@ -94,17 +97,17 @@ export interface ReplayResult {
   readonly quoteRecall: number
   readonly nameRecall: number
   readonly recoverableRecall: number
-  /** What compactions left for the next call. */
+  /** What compactions kept of the history that they covered. */
   readonly handover: Handover
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
-  /** Hash over the bytes of all requests that left: two runs of the same recording give the same. */
+  /** Hash of the bytes of all requests that were sent; the same for two runs of one recording. */
   readonly requestsHash: string
   readonly ms: number
 }
 
-/** A replayed session, with everything that happened on the way. */
+/** A replayed session with its events. */
 export interface ReplayedSession {
   readonly result: ReplayResult
   readonly model: string | undefined
@@ -115,7 +118,7 @@ export interface ReplayedSession {
 
 type EventOf<Type extends PlimsollEvent['type']> = Extract<PlimsollEvent, { type: Type }>
 
-/** With the call in which it happened, and what the log says of it. */
+/** With the index of its call, and its edits from the log. */
 export interface ReplayedEpoch extends EventOf<'epoch-declared'> {
   readonly call: number
   readonly edits: Epoch['edits']
@@ -123,7 +126,7 @@ export interface ReplayedEpoch extends EventOf<'epoch-declared'> {
 
 const DEFAULT_MODEL = 'claude-sonnet-4-5'
 
-/** Re-runs a recorded session call by call under a policy. The engine sees only the past; the measures see the answer. */
+/** Re-runs a recorded session call by call under a policy. The engine only sees the past; the measures also see the answer. */
 export async function replaySession(recording: Recording, options: ReplayOptions): Promise<ReplayedSession> {
   const startedAt = performance.now()
   const replay = new Replay(recording, options)
@@ -156,7 +159,7 @@ export async function replaySession(recording: Recording, options: ReplayOptions
   return { result, model: options.model ?? recording.model, steps, epochs, offloads: replay.offloads }
 }
 
-/** One recording on its way through an engine of its own. */
+/** Replays one recording in an engine of its own. */
 class Replay {
   readonly sent = createHash('sha256')
   readonly offloads: ReplayedSession['offloads'][number][] = []
@@ -168,7 +171,7 @@ class Replay {
   readonly #model: string
   readonly #tokenizers = createTokenizers()
   readonly #counter: Meter
-  /** With vocabularies, where an estimate leaves it open whether a request fits. */
+  /** Counts with vocabularies, for requests of which an estimate cannot tell whether they fit. */
   readonly #exact: Meter
   readonly #meter: ReplayMeter
   readonly #store = memoryStore()
@@ -178,15 +181,15 @@ class Replay {
   readonly #tokensOf: (item: Item) => number
   readonly #compactions: Compaction[] = []
   readonly #declaredEpochs: (EventOf<'epoch-declared'> & { readonly call: number })[] = []
-  /** Texts that compactions put in. */
+  /** The records of compactions. */
   readonly #inserted = new Set<string>()
   #call = 0
-  // Peak and overflows come from one count of what leaves, not from the engine's word.
+  // Peak and overflows are counted here from what was sent, independently of the engine.
   #peakLoad = 0
   #fixedLoad = 0
   #doubtful = 0
   #lastTakenIn: Conversation | undefined
-  /** Tools of ours that the requests so far had, as a proxy would remember. */
+  /** The readers that earlier requests declared, as a proxy would remember. */
   #declaredTools: readonly string[] | undefined
 
   constructor(recording: Recording, options: ReplayOptions) {
@@ -249,7 +252,7 @@ class Replay {
     })
     this.#declaredTools = turn.declared
     this.limit = turn.limit.tokens
-    // What was refused was never sent and is the client's alone; only what was taken in can be lost.
+    // A refused request was never sent and only exists at the client, so only items that the engine accepted can be lost.
     this.#lastTakenIn = asked
     const view = this.#decode.view(turn.text)
     this.sent.update(turn.text)
@@ -339,13 +342,13 @@ function requestOf(codec: Codec, conversation: Conversation, reserve: number): s
   return codec.encode(changeEnvelope(conversation, { maxOutputTokens: reserve })).text
 }
 
-/** Each body is read from where it parts from the one before, and keeps the items that both begin with. */
+/** Reads each body from where it differs from the previous one, and reuses the items that both begin with. */
 function growingDecoder(codec: Codec): (text: string) => Conversation {
   let before: Conversation | undefined
   return (text) => (before = codec.decode(text, before))
 }
 
-/** Items are immutable and come again in every later body. */
+/** Caches by object: items are immutable and occur again in every later body. */
 function onceEach<T extends object>(of: (value: T) => number): (value: T) => number {
   const known = new WeakMap<T, number>()
   return (value) => {
@@ -355,7 +358,7 @@ function onceEach<T extends object>(of: (value: T) => number): (value: T) => num
   }
 }
 
-/** What stands in every view: the head, the tools, and instructions inside the history. */
+/** The parts of every view: the head, the tools, and instructions within the history. */
 const fixedParts = (conversation: Conversation): Conversation => ({
   ...conversation,
   items: conversation.items.filter(({ kind }) => kind === 'instruction'),
@@ -368,7 +371,7 @@ function breaksNewRule(codec: Codec, sent: Conversation, original: Conversation)
   return broken.some((violation) => !before.has(violation.rule))
 }
 
-/** Items of the transcript whose exact fragment the archive does not hold. */
+/** Items of the transcript whose exact fragment is not in the archive. */
 async function lostItems(
   store: ReturnType<typeof memoryStore>,
   codec: Codec,
@@ -386,10 +389,10 @@ const withoutClock = (recording: Recording): Recording => ({
   calls: recording.calls.map((call) => ({ ...call, at: undefined })),
 })
 
-/** What became of a call that ended in an error: only a refusal with numbers is an answer that the engine may give. */
+/** The outcome of a call that ended in an error. Only a refusal with numbers is an answer that the engine may give. */
 type Fate = 'refused' | 'invalid' | 'died'
 
-/** Errors that say what does not fit, or what is spent. */
+/** Errors about what does not fit, or about a budget that is used up. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'overflow',
   'fixed-overhead',
@@ -403,13 +406,13 @@ export function fateOf({ code }: PlimsollError): Fate {
 }
 
 interface PartsOptions {
-  /** What the parts add up to. */
+  /** The sum of the parts. */
   readonly load: number
-  /** Texts that compactions put in. */
+  /** The records of compactions. */
   readonly records: ReadonlySet<string>
 }
 
-/** Tokens of a request by what they are, under the names that the dashboard uses. `pieces`: tools, head and history, counted. */
+/** Tokens of a request by kind of content, under the dashboard's names. `pieces`: tools, head and history, counted. */
 function partsOf(
   view: Conversation,
   { pieces }: Pick<ConversationView, 'pieces'>,

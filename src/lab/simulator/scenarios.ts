@@ -1,34 +1,35 @@
-/** A session that can be played against any policy: what the client says, what its tools return, how its provider counts. */
+/** A session that can be run under any policy: the client's messages, the tools' results, and how the provider counts. */
 export interface Scenario {
   readonly name: string
-  /** Tokens that the provider takes. */
+  /** The provider's window, in tokens. */
   readonly window: number
-  /** Characters of the system prompt. */
+  /** Length of the system prompt in characters. */
   readonly system: number
   readonly turns: number
-  /** True tokens for each token of the bytes / 4 heuristic. */
+  /** The provider's tokens for each token of the bytes / 4 heuristic. */
   readonly ratio: number
-  /** Whether the provider reports usage; a number: from that turn on. */
+  /** Whether the provider reports usage; a number means from that turn on. */
   readonly usage: boolean | number
   readonly tools?: ToolSet
   readonly turn: (index: number) => Turn
   readonly toolName: (tool: number) => string
-  readonly expects: Expectations
-  /** Compactions and highest real tokens of the reference run. */
+  /** The fewest compactions by the document's assertions. */
+  readonly minCompactions: number
+  /** Number of compactions and highest prompt of the reference run. */
   readonly reference: { readonly compactions: number; readonly peakReal: number }
 }
 
-/** One turn: a user message, perhaps tools, and a closing text. Sizes are characters. */
+/** One turn: a user message, tool calls, and a closing text. Sizes are in characters. */
 export interface Turn {
   readonly user: number
   readonly media?: readonly Blob[]
-  /** Results that come in one message. */
+  /** Results in one message. */
   readonly parallel?: readonly number[]
-  /** Results that come one after another, a model call after each. */
+  /** Results of successive model calls. */
   readonly sequential?: readonly number[]
-  /** Number of the turn's first tool among the scenario's. @default 0 */
+  /** Index of the turn's first tool in the scenario's list. @default 0 */
   readonly firstTool?: number
-  /** Characters of the closing text after its opening words. @default 120 */
+  /** Characters of the closing text, without its first words. @default 120 */
   readonly reply?: number
 }
 
@@ -39,20 +40,14 @@ export interface Blob {
 
 export interface ToolSet {
   readonly count: number
-  /** All declarations together, by the bytes / 4 heuristic. */
+  /** Tokens of all declarations together, by the bytes / 4 heuristic. */
   readonly tokens: number
-}
-
-export interface Expectations {
-  readonly noOverflow: boolean
-  readonly noLoop: boolean
-  readonly minCompactions: number
 }
 
 const closing = (index: number): string => `Turn ${index} analysis: `
 const DEFAULT_REPLY = 120
 
-/** The model's closing text, as long as the scenario says. */
+/** The model's closing text, of the length in the scenario. */
 export function replyText(
   index: number,
   { reply = DEFAULT_REPLY }: Turn,
@@ -62,11 +57,11 @@ export function replyText(
 }
 
 /**
- * The 92 rows of the contextguard scenario table. `NO`: no overflow; `NL`: no loop; `C≥n`: at least n compactions. The last pair
- * are compactions and highest real tokens of the reference run. The first 48 rows are the document's own 47 tests.
+ * The 92 rows of contextguard's scenario table. `NO`: no overflow; `NL`: no loop; `C≥n`: at least n compactions. The last two numbers are
+ * compactions and highest prompt of the reference run. The first 48 rows are the document's 47 tests.
  */
 
-/** Declarations as the document has them: how many, and their tokens together. */
+/** The document's tool declarations: their number, and their tokens together. */
 const TOOLS = {
   '20x2k': { count: 20, tokens: 11_340 },
   '10x1k': { count: 10, tokens: 3_040 },
@@ -81,15 +76,15 @@ const TOOLS = {
 
 type Options = Pick<Scenario, 'window' | 'system' | 'turns' | 'ratio' | 'usage' | 'tools'> & {
   /**
-   * Characters of the tools' names, in the order of the turn's content; the last one holds for the rest. The table does not give
-   * them: these are lengths with which its reference numbers come out to the token. @default 6
+   * Lengths of the tools' names, in the order of the turn's content; the last one applies to the rest. The table does not contain them: with these
+   * lengths our figures equal its reference figures to the token. @default 6
    */
   readonly names?: Sizes
 }
 type Length = number | ((index: number) => number)
 type Sizes = readonly number[]
 
-/** A message that names its turn: one character more for each further digit. */
+/** A message that contains the turn's number, so it is one character longer for each additional digit. */
 const near =
   (length: number) =>
   (index: number): number =>
@@ -106,9 +101,9 @@ interface Each {
   readonly parallel?: Sizes
   readonly sequential?: Sizes
   readonly media?: readonly Blob[]
-  /** Further results on each n-th turn. */
+  /** Additional results in each n-th turn. */
   readonly also?: readonly [every: number, sizes: Sizes]
-  /** The first rule that the turn's number divides by decides. */
+  /** The first entry whose number divides the turn's number applies. */
   readonly firstOf?: readonly (readonly [every: number, sizes: Sizes])[]
   readonly mediaEvery?: readonly [every: number, media: readonly Blob[]]
 }
@@ -151,24 +146,14 @@ function row(
   asserts: string,
   [compactions, peakReal]: readonly [number, number],
 ): Scenario {
+  const minCompactions = Number(/C≥(\d+)/.exec(asserts)?.[1] ?? 0)
   const toolName = (tool: number): string => nameOf(tool, names[tool] ?? names.at(-1)!)
-  return { name, ...options, turn, toolName, expects: expectationsOf(asserts), reference: { compactions, peakReal } }
+  return { name, ...options, turn, toolName, minCompactions, reference: { compactions, peakReal } }
 }
 
-/** A name of exactly so many characters. */
 const nameOf = (tool: number, length: number): string => `t${tool.toString(36)}`.padEnd(length, '_')
 
-function expectationsOf(asserts: string): Expectations {
-  const words = asserts.split(' ')
-  const least = words.find((word) => word.startsWith('C≥'))
-  return {
-    noOverflow: words.includes('NO'),
-    noLoop: words.includes('NL'),
-    minCompactions: least === undefined ? 0 : Number(least.slice(2)),
-  }
-}
-
-// One row, one line, as in the document.
+// One line per row, as in the document.
 // prettier-ignore
 export const scenarios: readonly Scenario[] = [
   row('200k_NormalConversation', { window: 200_000, system: 2_000, turns: 30, ratio: 2.0, usage: true }, each({ user: near(167) }), 'NO NL', [0, 5_472]),

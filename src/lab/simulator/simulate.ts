@@ -23,11 +23,10 @@ const codec = codecs.get(WIRE)!
 export interface SimulateOptions {
   /** @default 'plimsoll' */
   readonly policy?: string | Policy
-  /** Anything else that `createPlimsoll` takes. */
+  /** Other options of `createPlimsoll`. */
   readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock' | 'summarizer'>
-  /** What the summarizer answers. @default one sentence of 120 characters */
+  /** The summarizer's answer. @default one sentence of 120 characters */
   readonly summarise?: (request: SummaryRequest) => Promise<SummaryAnswer> | SummaryAnswer
-  /** Sees each step as it happened. */
   readonly onStep?: (step: SimulatedStep) => void
 }
 
@@ -37,7 +36,7 @@ export interface SimulatedStep {
   /** Absent when the engine refused with a typed error. */
   readonly prepared?: PreparedTurn
   readonly error?: PlimsollError
-  /** True tokens of what was sent. */
+  /** The provider's count of what was sent. */
   readonly real: number
   readonly overflow: boolean
   readonly violations: readonly string[]
@@ -58,20 +57,19 @@ export interface SimulationResult {
   readonly overflows: number
   /** Requests that broke a rule of the wire. */
   readonly invalid: number
-  /** Items of sent histories without an address that gives them back, and handles in view that open nothing. */
+  /** Items of sent histories that no address gives back, and handles in a view that cannot be opened. */
   readonly lost: number
   readonly compactions: number
   readonly maxConsecutiveCompactions: number
   readonly summarizerCalls: number
-  /** Steps that ended in a typed error instead of a request. */
+  /** Steps that ended in a typed error without a request. */
   readonly typedErrors: number
-  /** Highest true tokens that were sent. */
+  /** The largest prompt, by the provider's count. */
   readonly peakReal: number
-  /** What fits, by the policy. */
   readonly limit: number
 }
 
-/** Plays a scenario against the engine, with a referee that counts `ratio` times the bytes / 4 heuristic and holds the window. */
+/** Runs a scenario against the engine, with a referee that counts `ratio` times the bytes / 4 heuristic and enforces the window. */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
   const { policy = 'plimsoll', onStep = () => {}, summarise = oneSentence } = options
   const secret = new Uint8Array(32).fill(3)
@@ -116,7 +114,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
 
 interface Run {
   readonly steps: readonly SimulatedStep[]
-  /** The last history that the engine took. */
+  /** The last request body that was prepared. */
   readonly sent: string
   readonly handles: ReadonlySet<string>
   readonly limit: number
@@ -172,7 +170,7 @@ async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: Simul
   return { steps, sent, handles, limit }
 }
 
-/** int(ratio × heuristic) of the body, as the scenarios define the truth. */
+/** int(ratio × heuristic) of the body: the count that the scenarios define. */
 function trueTokens(ratio: number): (body: unknown) => number {
   return (body) => Math.floor(contextguardHeuristic(codec.decode(JSON.stringify(body))) * ratio)
 }
@@ -222,26 +220,26 @@ function tally(steps: readonly SimulatedStep[]) {
   }
 }
 
-/** Items of a history that the archive does not hold as they were sent. */
+/** Items of a history whose sent text is not in the archive. */
 function lostItems(sent: string, archived: ReadonlySet<string>): number {
   if (sent === '') return 0
   const history = codec.decode(sent)
   return history.items.filter((item) => !archived.has(codec.fragment(history, item))).length
 }
 
-/** One model call: the request as the client sends it, and what the model will answer. */
+/** One model call: the client's request and the model's answer. */
 export interface ClientStep {
   readonly turn: number
   readonly body: string
   readonly answer: Answer
 }
 
-/** The reserve that a client of this window asks for its answer. */
+/** The output cap that a client of this window sends. */
 const outputTokensOf = (window: number): number => Math.min(4_096, Math.floor(window / 8))
 
 /**
- * The client: its history only grows, nothing that a context manager does reaches it, and every step sends a fresh copy of all
- * of it. Parallel results stand in one message; sequential ones cost a call each; the closing text is appended without a step.
+ * The client. Its history only grows, it does not see what the context manager does, and it sends a fresh copy of the whole history in each step.
+ * Parallel results are in one message; sequential results need a call each; the closing text is appended without a step.
  */
 export function* clientSteps(scenario: Scenario): Generator<ClientStep> {
   const history: string[] = []
@@ -282,7 +280,7 @@ interface Sized {
   readonly at: number
 }
 
-/** Results by the model call that asks for them. */
+/** Results by the model call that requests them. */
 function groupsOf({ parallel, sequential }: Turn): Sized[][] {
   const sized = (sizes: readonly number[]): Sized[] => sizes.map((size, at) => ({ size, at }))
   if (parallel !== undefined) return [sized(parallel)]
@@ -308,7 +306,7 @@ function userContent(index: number, { user, media = [] }: Turn): string {
   return content('user', [{ text: filler(user, index * 100) }, ...blobs])
 }
 
-/** Base64 of so many bytes; the first ones tell blobs apart. */
+/** Base64 of this many bytes; the first ones differ from blob to blob. */
 function blobData({ bytes }: Blob, seed: number): string {
   const data = Buffer.alloc(bytes, 0x5a)
   if (bytes >= 4) data.writeUInt32BE(seed + 1, 0)
@@ -327,7 +325,7 @@ function envelope({ system, tools, window }: Scenario): (history: readonly strin
 
 const DECLARED = { name: 8, description: 40 }
 
-/** Declarations that come to exactly the set's tokens by bytes / 4 of name, description and schema. */
+/** Declarations whose name, description and schema have exactly the set's tokens by bytes / 4. */
 function declarations({ count, tokens }: ToolSet): object[] {
   return Array.from({ length: count }, (_, n) => {
     const own = Math.floor(tokens / count) + (n < tokens % count ? 1 : 0)
@@ -346,7 +344,7 @@ function schemaOf(characters: number, seed: number): object {
     properties: { input: { type: 'string', description } },
   })
   const room = characters - JSON.stringify(schema('')).length
-  // Line ends would be two characters in JSON.
+  // A line break would take two characters in JSON.
   return schema(filler(room, seed).replaceAll('\n', ' '))
 }
 
@@ -355,7 +353,7 @@ const WORDS = [
   'shard', 'gateway', 'queue', 'commit', 'branch', 'metric', 'alert', 'volume', 'node', 'probe', 'ingress', 'token',
 ] // prettier-ignore
 
-/** Text of exactly so many ASCII characters: lines of words and numbers, the same for the same seed. */
+/** Text of exactly this many ASCII characters: lines of words and numbers, the same for the same seed. */
 function filler(characters: number, seed: number): string {
   let state = (seed * 2_654_435_761 + 12_345) >>> 0
   const next = (below: number): number => {
@@ -370,6 +368,6 @@ function filler(characters: number, seed: number): string {
     words.push(piece)
     length += piece.length
   }
-  // An end that is white space could be trimmed on the way; a letter cannot.
+  // Ends in a letter, because white space at the end might be trimmed.
   return characters === 0 ? '' : `${words.join('').slice(0, characters - 1)}x`
 }

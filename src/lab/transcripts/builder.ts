@@ -25,7 +25,7 @@ interface BuilderInit {
 }
 
 interface Answer {
-  /** Lines of one response share it; without it, each answer is a response of its own. */
+  /** The same for all lines of one response; without it, each answer is a response of its own. */
   readonly id?: string
   readonly pieces: readonly Piece[]
   readonly line: number
@@ -37,7 +37,7 @@ interface Answer {
   readonly isCall?: boolean
 }
 
-/** A piece with what the codec reads in it. */
+/** A piece and the items that the codec reads in it. */
 interface ReadPiece {
   readonly piece: Piece
   readonly parts: readonly Part[]
@@ -48,7 +48,7 @@ interface OpenCall extends Pick<RecordedCall, 'from' | 'to' | 'line' | 'outputPa
   usage?: Usage
 }
 
-/** The newest answer, until what comes next shows that it is whole. */
+/** The newest answer, until the next line shows that it is complete. */
 interface OpenAnswer {
   readonly id: string | undefined
   readonly pieces: ReadPiece[]
@@ -59,9 +59,8 @@ interface OpenAnswer {
 const NO_RESULT = '[no result was recorded]'
 
 /**
- * Puts a recording together from what a loader reads, in order: what the user said, what tools returned, what the model
- * answered. Answers of one response are joined, calls and results are paired as the wires demand, and every repair is
- * reported as a problem with its line.
+ * Builds a recording from what a loader reads, in order: user messages, tool results, answers. Joins the lines of one response, pairs calls with
+ * results as the wires require, and reports each repair as a problem with its line.
  */
 export class RecordingBuilder {
   readonly #init: BuilderInit
@@ -80,7 +79,7 @@ export class RecordingBuilder {
     this.#init = init
   }
 
-  /** Text of the system prompt. Later ones are added behind it. */
+  /** Text of the system prompt; later ones are appended. */
   system(text: string): void {
     if (text !== '' && !this.#system.includes(text)) this.#system.push(text)
   }
@@ -108,7 +107,7 @@ export class RecordingBuilder {
     if (continues) {
       open.pieces.push(...pieces)
       open.call?.parts.push(...parts)
-      // Later lines of a response may know more of its output.
+      // Later lines of a response may have a higher output count.
       if (open.call !== undefined && (usage?.output ?? 0) > (open.call.usage?.output ?? 0)) open.call.usage = usage
       return
     }
@@ -119,13 +118,13 @@ export class RecordingBuilder {
     this.#open = { id, pieces: [...pieces], line, call }
   }
 
-  /** Adds one message of a Chat Completions history, kept as it was recorded. */
+  /** Adds one message of a Chat Completions history without changing it. */
   chat(message: Fields, meta: Omit<Answer, 'pieces'>): void {
     if (message['role'] === 'assistant') this.answer({ pieces: [message], ...meta })
     else this.user([message], meta.line)
   }
 
-  /** Usage that the recording reports apart from the answer goes to the newest call without one. */
+  /** Usage that is reported apart from the answer belongs to the newest call without usage. */
   usage(usage: Usage): boolean {
     const call = this.#calls.at(-1)
     if (call === undefined || call.usage !== undefined) return false
@@ -133,10 +132,7 @@ export class RecordingBuilder {
     return true
   }
 
-  /**
-   * The client compacted here. Returns false when everything is resent: the loader then leaves out what the compaction
-   * put in place of the history.
-   */
+  /** The client compacted here. Returns false when everything is resent; the loader then leaves out what the client put in place of the history. */
   compact(line: number, tokensBefore?: number): boolean {
     this.#flush()
     this.#compactions.push({ line, beforeCall: this.#calls.length, tokensBefore })
@@ -145,7 +141,7 @@ export class RecordingBuilder {
     return true
   }
 
-  /** After `compact`: the messages from this line on were kept. Results whose call was cut away stay out. */
+  /** After `compact`: the messages from this line on were kept. Results whose calls were removed are left out. */
   repeatFrom(line: number): void {
     this.#flush()
     const kept = this.#messages.slice(0, this.#segmentStart).filter((message) => message.line >= line)
@@ -153,7 +149,7 @@ export class RecordingBuilder {
     if (start >= 0) this.#messages.push(...kept.slice(start))
   }
 
-  /** The user went back: the messages up to this line stand, what came after is no longer sent. */
+  /** The user went back: messages up to this line stay, later ones are no longer sent. */
   rewindTo(line: number): void {
     this.#flush()
     const kept = this.#messages.slice(this.#segmentStart).filter((message) => message.line <= line)
@@ -196,7 +192,7 @@ export class RecordingBuilder {
     })
   }
 
-  /** Lines of one response stay one answer; `as-written` splits them where a result came in between, if pairs allow it. */
+  /** Lines of one response are joined. `as-written` splits them where a result came between, if pairs allow it. */
   #joins(open: OpenAnswer): boolean {
     if (this.#init.options.parallel !== 'as-written' || this.#pending.length === 0) return true
     return unanswered(open.pieces, this.#pending).length > 0
@@ -208,7 +204,7 @@ export class RecordingBuilder {
     this.#pending = []
     this.#open = undefined
     if (open !== undefined) this.#push('assistant', open.pieces, open.line)
-    const called = new Set((open?.pieces ?? []).flatMap(owedCalls).map((part) => part.callId))
+    const called = new Set((open?.pieces ?? []).flatMap(clientCalls).map((part) => part.callId))
     const answered = new Set<string | undefined>()
     const kept: ReadPiece[] = []
     for (const read of pending) {
@@ -222,10 +218,10 @@ export class RecordingBuilder {
         kept.push(read)
       }
     }
-    // Nothing follows the last answer, so nothing is missing there.
+    // Nothing follows the last answer, so its results are not missing.
     const missing = last && kept.length === 0 ? [] : unanswered(open?.pieces ?? [], kept)
     for (const { callId, toolName } of missing) {
-      const what = `Call ${callId ?? ''} (${toolName ?? '?'}) has no result; a note stands in its place.`
+      const what = `Call ${callId ?? ''} (${toolName ?? '?'}) has no result; a note was added instead.`
       this.problem(open?.line ?? 0, what)
       kept.push({ piece: SHAPES[this.#init.wire].result(callId, toolName, NO_RESULT), parts: [] })
     }
@@ -241,40 +237,40 @@ export class RecordingBuilder {
   }
 }
 
-/** One element of a history. The JSON text is written when it is first asked for: each body has those before it again. */
+/** One element of a history. Its JSON text is written on first use and reused by each later body. */
 export function messageOf(wire: Wire, element: Fields, line: number): WireMessage {
   let text: string | undefined
   const parts = partsOf(wire, [element]) ?? []
   return { role: parts[0]?.role ?? 'user', parts, line, json: () => (text ??= JSON.stringify(element)) }
 }
 
-/** Calls that a result message must answer; the provider answers its own. */
-const owedCalls = ({ parts }: ReadPiece): readonly Part[] =>
+/** Calls that the client's result message must answer; the provider answers its own. */
+const clientCalls = ({ parts }: ReadPiece): readonly Part[] =>
   parts.filter((part) => part.kind === 'call' && part.serverSide !== true)
 
-/** Calls of an answer that nothing since has answered. */
+/** Calls of an answer that have no result yet. */
 function unanswered(answer: readonly ReadPiece[], since: readonly ReadPiece[]): readonly Part[] {
   const results = since.flatMap(({ parts }) => parts.filter((part) => part.kind === 'result'))
   const answered = new Set(results.map((part) => part.callId))
-  return answer.flatMap(owedCalls).filter((part) => !answered.has(part.callId))
+  return answer.flatMap(clientCalls).filter((part) => !answered.has(part.callId))
 }
 
 const ID_KEYS = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id'])
 
-/** Members with ids of their own: the calls of a chat message, and what a part of Gemini's holds. */
+/** Members with ids of their own: the calls of a chat message, and the contents of a Gemini part. */
 const ID_HOLDERS = new Set(['tool_calls', 'functionCall', 'functionResponse'])
 
 /**
- * Some servers begin their call ids anew in each response. A history with two calls of one id is ambiguous and refused by strict
- * wires, so later ones get an id of their own, and so do the results that answer them.
+ * Some servers restart call ids in each response. A history with two calls of one id is ambiguous and refused by strict wires, so later calls and
+ * their results get new ids.
  */
 class CallIds {
   readonly #used = new Set<string>()
-  /** Ids of the newest response, as recorded, and those of them that were changed. */
+  /** Ids of the newest response as recorded, and new ids for those that were taken. */
   #inResponse = new Set<string>()
   #renamed = new Map<string, string>()
 
-  /** Takes an answer in. `continues`: more of the same response, so what was renamed before stays renamed. */
+  /** Adds an answer. `continues`: it belongs to the same response, so the renamed ids still apply. */
   answer(
     pieces: readonly ReadPiece[],
     continues: boolean,
@@ -284,11 +280,11 @@ class CallIds {
       this.#inResponse = new Set()
     }
     const repairs: string[] = []
-    const once = pieces.flatMap((read) => this.#once(read, repairs))
+    const once = pieces.flatMap((read) => this.#withoutRepeats(read, repairs))
     return { pieces: this.results(once), repairs }
   }
 
-  /** Results follow the calls that they answer. */
+  /** Renames results like the calls that they answer. */
   results(pieces: readonly ReadPiece[]): readonly ReadPiece[] {
     if (this.#renamed.size === 0) return pieces
     return pieces.map(({ piece, parts }) => ({
@@ -297,18 +293,18 @@ class CallIds {
     }))
   }
 
-  /** A piece without the calls that stood in the response before. */
-  #once({ piece, parts }: ReadPiece, repairs: string[]): readonly ReadPiece[] {
+  /** The piece without calls that the response already contains. */
+  #withoutRepeats({ piece, parts }: ReadPiece, repairs: string[]): readonly ReadPiece[] {
     const twice = new Set<Part>()
     for (const part of parts) {
       const { kind, callId } = part
       if (kind !== 'call' || callId === undefined) continue
       if (this.#inResponse.has(callId)) {
         twice.add(part)
-        repairs.push(`Call ${callId} stands twice in one response; the second is left out.`)
+        repairs.push(`Call ${callId} occurs twice in one response; the second is left out.`)
       } else if (this.#used.has(callId)) {
         this.#renamed.set(callId, this.#freshId(callId))
-        repairs.push(`Call id ${callId} was used before; this call got one of its own.`)
+        repairs.push(`Call id ${callId} was used before; this call got a new id.`)
       }
       this.#inResponse.add(callId)
       this.#used.add(callId)
@@ -316,7 +312,7 @@ class CallIds {
     if (twice.size === 0) return [{ piece, parts }]
     const left = parts.filter((part) => !twice.has(part))
     if (left.length === 0 || typeof piece === 'string') return []
-    // Only a chat message holds several parts: the entries of its list stand in the order of the calls.
+    // Only a chat message has several parts: the entries of its list are in the order of the calls.
     const calls = parts.filter((part) => part.kind === 'call')
     const entries = recordsIn(piece['tool_calls']).filter((_, index) => !twice.has(calls[index]!))
     const rest = withoutKeys(piece, ['tool_calls'])

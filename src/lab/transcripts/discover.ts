@@ -2,7 +2,6 @@ import { readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, sep } from 'node:path'
 
-/** A session file that a client left on this machine. */
 export interface FoundSession {
   readonly client: 'claude-code' | 'codex' | 'gemini-cli' | 'pi' | 'opencode'
   readonly path: string
@@ -14,13 +13,13 @@ export interface FoundSession {
 export interface DiscoverOptions {
   /** @default the user's home */
   readonly home?: string
-  /** Read for the folders that clients let one move. @default process.env */
+  /** Environment variables by which some clients move their folder. @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Newest sessions to return. @default 50 */
+  /** The number of newest sessions to return. @default 50 */
   readonly limit?: number
 }
 
-/** Finds session files of known clients, newest first. Folders that are not there or may not be read are no error. */
+/** Finds session files of known clients, newest first. Folders that are missing or unreadable are skipped. */
 export async function discoverSessions(options: DiscoverOptions = {}): Promise<readonly FoundSession[]> {
   const { home = homedir(), env = process.env, limit = 50 } = options
   const found: FoundSession[] = []
@@ -39,7 +38,7 @@ export async function discoverSessions(options: DiscoverOptions = {}): Promise<r
 interface ClientFolder {
   readonly client: FoundSession['client']
   readonly folder: string
-  /** Of a session's path in the folder. */
+  /** Matches a session's path in the folder. */
   readonly pattern: RegExp
 }
 
@@ -52,7 +51,7 @@ function foldersOf(home: string, env: Readonly<Record<string, string | undefined
     { client: 'codex', folder: join(codex, 'sessions'), pattern: /(^|\/)rollout-[^/]*\.jsonl$/ },
     { client: 'gemini-cli', folder: join(home, '.gemini/tmp'), pattern: /(^|\/)chats\/session-[^/]*\.jsonl?$/ },
     { client: 'pi', folder: join(pi, 'sessions'), pattern: /\.jsonl$/ },
-    // A session's own file holds its title alone; messages and parts stand in folders beside it (see `agents/opencode.ts`).
+    // The session's file only contains its title; messages and parts are in other folders (see `agents/opencode.ts`).
     { client: 'opencode', folder: join(data, 'opencode/storage/session'), pattern: /(^|\/)ses_[^/]*\.json$/ },
   ]
 }

@@ -1,7 +1,7 @@
 import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../core/values.ts'
 import { CODECS } from '../../formats/registry.ts'
 import { messageOf, RecordingBuilder } from './builder.ts'
-import type { LoadContext, Recording, SourceRecord, TranscriptLoader, Wire } from './recording.ts'
+import type { LoadContext, Recording, SourceValue, TranscriptLoader, Wire } from './recording.ts'
 import { piecesOf, SHAPES, usageOn } from './shapes.ts'
 import { objectOf } from './values.ts'
 
@@ -15,10 +15,10 @@ export const anthropic: TranscriptLoader = {
     if (isBody(value)) return true
     return isMessage(value) && hasBlocks(value)
   },
-  load: (records, context) =>
+  load: (values, context) =>
     [
-      linesOf(records, isMessage),
-      ...records.map(({ value, line }) => messagesIn(isBody(value) ? value['messages'] : value, line, value)),
+      linesOf(values, isMessage),
+      ...values.map(({ value, line }) => messagesIn(isBody(value) ? value['messages'] : value, line, value)),
     ]
       .filter(({ messages }) => messages.length > 0)
       .map((each) => history(each, context)),
@@ -26,13 +26,13 @@ export const anthropic: TranscriptLoader = {
 
 interface History {
   readonly messages: readonly { readonly message: Fields; readonly line: number }[]
-  /** What stands around them. */
+  /** The request without its messages. */
   readonly body: Fields
 }
 
-/** Messages that stand on lines of their own. */
-const linesOf = (records: readonly SourceRecord[], matches: (value: unknown) => boolean): History => ({
-  messages: records.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
+/** Messages on separate lines. */
+const linesOf = (values: readonly SourceValue[], matches: (value: unknown) => boolean): History => ({
+  messages: values.flatMap(({ value, line }) => (matches(value) ? [{ message: value as Fields, line }] : [])),
   body: {},
 })
 
@@ -47,7 +47,7 @@ const isMessage = (value: unknown): boolean =>
 const hasBlocks = (value: unknown): boolean =>
   isRecord(value) && recordsIn(value['content']).some((block) => BLOCKS.has(stringOf(block['type']) ?? ''))
 
-/** `max_tokens` with messages and a top-level system or blocks: only the Messages API has these. */
+/** Only the Messages API has `max_tokens` together with messages and a top-level system prompt or blocks. */
 const isBody = (value: unknown): value is Fields =>
   isRecord(value) &&
   Array.isArray(value['messages']) &&
@@ -81,8 +81,8 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'func
 export const openaiChat: TranscriptLoader = {
   format: 'openai-chat',
   recognises: (value) => (Array.isArray(value) ? isHistory(value) : isChatMessage(value)),
-  load: (records, context) =>
-    [...records.map(({ value, line }) => messagesIn(value, line)), linesOf(records, isChatMessage)]
+  load: (values, context) =>
+    [...values.map(({ value, line }) => messagesIn(value, line)), linesOf(values, isChatMessage)]
       .filter(({ messages }) => messages.length > 0)
       .map(({ messages }) => {
         const builder = new RecordingBuilder({ format: 'openai-chat', wire: 'openai-chat', ...context })
@@ -97,20 +97,20 @@ const isChatMessage = (value: unknown): boolean =>
 const isHistory = (value: readonly unknown[]): boolean => value.length > 0 && value.every(isChatMessage)
 
 /**
- * Requests as they were sent, one per line, bare or as `{ request, usage }`. Each is a recording with one call whose
- * body is the request; what the model answered is not in it.
+ * Requests as they were sent, one per line, alone or as `{ request, usage }`. Each becomes a recording with one call whose body is the request. The
+ * model's answers are not in the file.
  */
 export const requestLog: TranscriptLoader = {
   format: 'request-log',
   recognises: (value) => isRecord(value) && wireOf(value) !== undefined,
-  load: (records, context) =>
-    records.flatMap(({ value, line }) => {
+  load: (values, context) =>
+    values.flatMap(({ value, line }) => {
       const row = objectOf(value)
       const wire = wireOf(row)
       try {
         return wire === undefined ? [] : [recordingOf(row, wire, line, context)]
       } catch {
-        context.problems.push({ line, message: 'This is no request that its API would take; left out.' })
+        context.problems.push({ line, message: 'This is not a request that its API would accept; left out.' })
         return []
       }
     }),
@@ -133,7 +133,7 @@ function recordingOf(row: Fields, wire: Wire, line: number, context: LoadContext
   const body = JSON.stringify(request)
   const { list: key, elements: elementsOf } = SHAPES[wire]
   const { tools, settings } = CODECS[wire].decode(body)
-  // Instructions inside the history are messages of it.
+  // Instructions within the history stay messages of it.
   const { head } = CODECS[wire].decode(JSON.stringify({ ...request, [key]: [] }))
   const model = settings.model ?? stringOf(row['model'])
   const list = request[key]

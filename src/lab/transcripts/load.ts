@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { PlimsollError } from '../../core/errors.ts'
-import type { TranscriptLoader, LoadOptions, Problem, Recording, SourceRecord } from './recording.ts'
+import type { TranscriptLoader, LoadOptions, Problem, Recording, SourceValue } from './recording.ts'
 import { readOpenCodeStorage, openCode } from './agents/opencode.ts'
 import { readSource } from './source.ts'
 import { claudeCode } from './agents/claude-code.ts'
@@ -17,19 +17,19 @@ import { anthropic, openaiChat, requestLog } from './histories.ts'
 export interface LoadedFile {
   readonly file: string
   readonly recordings: readonly Recording[]
-  /** By line. Whatever could be read was read all the same. */
+  /** Problems by line. Everything readable was loaded anyway. */
   readonly problems: readonly Problem[]
 }
 
-/** Loads a transcript from its text. Never throws: what cannot be read is a problem with a line number. */
+/** Loads a transcript from its text. Never throws: each unreadable part is a problem with a line number. */
 export function loadTranscript(text: string, file: string, options: LoadOptions = {}): LoadedFile {
   const source = readSource(text)
   const problems: Problem[] = [...source.problems]
-  const groups = groupByFormat(source.records, problems)
-  const recordings = [...groups].flatMap(([loader, records]) => loader.load(records, { file, options, problems }))
-  if (groups.size === 0 && source.records.length > 0) {
-    const line = source.records[0]?.line ?? 1
-    problems.push({ line, message: 'No transcript format that Plimsoll knows was recognised here.' })
+  const groups = groupByFormat(source.values, problems)
+  const recordings = [...groups].flatMap(([loader, values]) => loader.load(values, { file, options, problems }))
+  if (groups.size === 0 && source.values.length > 0) {
+    const line = source.values[0]?.line ?? 1
+    problems.push({ line, message: 'No known transcript format was recognised here.' })
   }
   problems.sort((a, b) => a.line - b.line)
   return { file, recordings, problems }
@@ -49,7 +49,7 @@ export async function loadFile(file: string, options: LoadOptions = {}): Promise
       fields: { file },
     })
   }
-  // By its first bytes, not its name: gzip is 1f 8b.
+  // gzip is recognised by its first bytes, 1f 8b, not by the file name.
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
     try {
       bytes = await unzip(bytes)
@@ -63,31 +63,31 @@ export async function loadFile(file: string, options: LoadOptions = {}): Promise
   return gathered === undefined ? loaded : loadTranscript(gathered, file, options)
 }
 
-/** Records of one format are loaded together. Values that nothing recognises go with the records around them. */
-function groupByFormat(records: readonly SourceRecord[], problems: Problem[]): Map<TranscriptLoader, SourceRecord[]> {
-  const groups = new Map<TranscriptLoader, SourceRecord[]>()
+/** Groups values by format. A value of no known format joins the group of the values around it. */
+function groupByFormat(values: readonly SourceValue[], problems: Problem[]): Map<TranscriptLoader, SourceValue[]> {
+  const groups = new Map<TranscriptLoader, SourceValue[]>()
   let current: TranscriptLoader | undefined
-  const leading: SourceRecord[] = []
-  for (const record of records) {
-    const recognised = current?.recognises(record.value) === true ? current : detectLoader(record.value)
+  const leading: SourceValue[] = []
+  for (const entry of values) {
+    const recognised = current?.recognises(entry.value) === true ? current : detectLoader(entry.value)
     if (recognised !== undefined && current !== undefined && recognised !== current && !groups.has(recognised)) {
       problems.push({
-        line: record.line,
-        message: `${recognised.format} records begin here in a ${current.format} file; read as a recording of their own.`,
+        line: entry.line,
+        message: `${recognised.format} lines begin here in a ${current.format} file; read as a separate recording.`,
       })
     }
     current = recognised ?? current
-    if (current === undefined) leading.push(record)
+    if (current === undefined) leading.push(entry)
     else {
       const group = groups.get(current)
-      if (group === undefined) groups.set(current, [...leading.splice(0), record])
-      else group.push(record)
+      if (group === undefined) groups.set(current, [...leading.splice(0), entry])
+      else group.push(entry)
     }
   }
   return groups
 }
 
-/** Most telling first: what a later one also accepts has been claimed by an earlier one. */
+/** The most specific format first: a later one may also accept what an earlier one recognises. */
 const LOADERS: readonly TranscriptLoader[] = [
   claudeCode,
   copilotCli,
@@ -105,7 +105,7 @@ const LOADERS: readonly TranscriptLoader[] = [
   requestLog,
 ]
 
-/** The format of one JSON value, read from its content and never from its file name. */
+/** The format of a JSON value by its content; the file name is not used. */
 function detectLoader(value: unknown): TranscriptLoader | undefined {
   return LOADERS.find((loader) => loader.recognises(value))
 }

@@ -19,22 +19,22 @@ export type TranscriptFormat =
   | 'anthropic'
   | 'request-log'
 
-/** Something in a file that could not be read, or had to be repaired. The rest of the file still counts. */
+/** A part of a file that could not be read or was repaired. The rest of the file is still used. */
 export interface Problem {
-  /** 1-based line in the (unpacked) file. */
+  /** Line number in the (unpacked) file, from 1. */
   readonly line: number
   readonly message: string
 }
 
 /** One part of a message: an item as the wire's codec reads it. */
 export interface Part extends Pick<Item, 'kind' | 'role' | 'text' | 'callId' | 'toolName' | 'isError' | 'serverSide'> {
-  /** A call's arguments as a value; a string where the tool takes free text. */
+  /** A call's arguments as a value; a string for tools that take free text. */
   readonly input?: unknown
-  /** Base64 characters that travel with it. */
+  /** Number of Base64 characters of its media. */
   readonly mediaBytes?: number
 }
 
-/** One element of the wire's history array. Immutable; the JSON text is written when it is first asked for. */
+/** One element of the wire's history array. Immutable; its JSON text is written on first use. */
 export interface WireMessage {
   readonly role: Role
   readonly parts: readonly Part[]
@@ -48,20 +48,20 @@ export interface RecordedCall {
   readonly from: number
   readonly to: number
   readonly line: number
-  /** What the model answered: the turn that a view is judged by. */
+  /** The model's answer; measures compare views with it. */
   readonly response: { readonly parts: readonly Part[] }
   readonly model?: string
   /** Absent when the recording has none: missing usage is not zero usage. */
   readonly usage?: Usage
-  /** `usage.output` is a value from the start of the stream (Claude Code): too small, not to be summed. */
+  /** `usage.output` is a value from the start of the stream (Claude Code): too small, and left out of sums. */
   readonly outputPartial?: true
   /** Milliseconds since 1970. */
   readonly at?: number
-  /** The request body as a client that resends its history would send it. Built on each call: up to megabytes. */
+  /** The request body as a client that resends its history would send it. Built on each call, because it may have megabytes. */
   body(): string
 }
 
-/** A compaction that the recorded client itself made. */
+/** A compaction by the recorded client. */
 export interface RecordedCompaction {
   readonly line: number
   /** Index of the first call after it. */
@@ -69,11 +69,11 @@ export interface RecordedCompaction {
   readonly tokensBefore?: number
 }
 
-/** A session as it was recorded, ready to be measured or sent again. */
+/** A recorded session, for measuring or replaying it. */
 export interface Recording {
   readonly format: TranscriptFormat
   readonly file: string
-  /** Tells recordings of one file apart: a task, a sub-agent. */
+  /** Distinguishes several recordings of one file: a task, a sub-agent. */
   readonly name?: string
   readonly wire: Wire
   readonly model?: string
@@ -87,27 +87,27 @@ export interface Recording {
 
 export interface RecordedTool {
   readonly name: string
-  /** The declaration as it stands on the wire. */
+  /** The declaration as on the wire. */
   readonly json: string
 }
 
 export interface LoadOptions {
   /**
-   * `recorded`: calls after the client's own compaction send what was left. `everything`: the client's compactions are
-   * ignored, so that every call resends the whole history. @default 'recorded'
+   * `recorded`: after a compaction of the client, calls send what it left. `everything`: the client's compactions are ignored, and each call sends
+   * the whole history. @default 'recorded'
    */
   readonly resend?: 'recorded' | 'everything'
   /** @default 'keep' */
   readonly thinking?: 'keep' | 'drop'
   /**
-   * Claude Code writes a parallel call's result before the next call of the same response. `merged`: one response is one
-   * call, as it was on the wire. `as-written`: each run of lines is a call of its own. @default 'merged'
+   * Claude Code writes a parallel call's result before the next call of the same response. `merged`: one response is one call, as on the wire.
+   * `as-written`: each run of lines is a call. @default 'merged'
    */
   readonly parallel?: 'merged' | 'as-written'
 }
 
-/** One JSON value of a file and the line it begins on. */
-export interface SourceRecord {
+/** One JSON value of a file, and its first line. */
+export interface SourceValue {
   readonly value: unknown
   readonly line: number
 }
@@ -115,14 +115,14 @@ export interface SourceRecord {
 export interface LoadContext {
   readonly file: string
   readonly options: LoadOptions
-  /** Shared by all recordings of the file. */
+  /** The same list for all recordings of a file. */
   readonly problems: Problem[]
 }
 
 /** Reads one transcript format. */
 export interface TranscriptLoader {
   readonly format: TranscriptFormat
-  /** Says of one JSON value whether it is a record (or the whole document) of this format. */
+  /** Whether a JSON value is an entry, or the whole document, of this format. */
   recognises(value: unknown): boolean
-  load(records: readonly SourceRecord[], context: LoadContext): readonly Recording[]
+  load(values: readonly SourceValue[], context: LoadContext): readonly Recording[]
 }

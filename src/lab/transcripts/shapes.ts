@@ -6,9 +6,7 @@ import { CODECS } from '../../formats/registry.ts'
 import type { Part, RecordedTool, Wire } from './recording.ts'
 import { at, withoutKeys } from './values.ts'
 
-/**
- * What a loader reads, as the wire writes it: a text, a block of a message (Anthropic, Gemini), or a whole element of the history (OpenAI).
- */
+/** What a loader reads, in the wire's form: a text, a block of a message (Anthropic, Gemini), or a whole element of the history (OpenAI). */
 export type Piece = string | Fields
 
 export type Side = 'user' | 'assistant'
@@ -19,13 +17,13 @@ interface Head {
   readonly model: string
 }
 
-/** How one wire writes what a recording says. The result obeys the wire's rules about roles and pairs. */
+/** How one wire writes a recording. The result follows the wire's rules about roles and pairs. */
 interface WireShape {
-  /** The member of a request that holds the history. */
+  /** The member of a request that contains the history. */
   readonly list: 'messages' | 'input' | 'contents'
-  /** The elements of the history that hold these pieces: what stands between two answers, or one answer. */
+  /** Elements of the history for these pieces: one answer, or everything between two answers. */
   elements(side: Side, pieces: readonly Piece[]): readonly Fields[]
-  /** A piece as it is sent back, with its reasoning or without; undefined where nothing is left. */
+  /** The piece as it may be sent back, with or without its reasoning; undefined if nothing is left. */
   sendable(piece: Piece, keepsReasoning: boolean): Piece | undefined
   result(callId: string | undefined, tool: string | undefined, text: string): Fields
   /** The body around the history: its JSON is `before + messages.join(',') + after`. */
@@ -34,14 +32,14 @@ interface WireShape {
 
 const toolList = (tools: readonly RecordedTool[]): string => `[${tools.map((tool) => tool.json).join(',')}]`
 
-// The API refuses a request without max_tokens; recordings do not keep it.
+// The API requires max_tokens, and recordings do not contain it.
 const MAX_TOKENS = 8192
 
 const anthropicShape: WireShape = {
   list: 'messages',
   elements(role, pieces) {
     const [results, others] = split(pieces, (piece) => at(piece, 'type') === 'tool_result')
-    // Results must open the message that answers a call.
+    // A message that answers calls must begin with the results.
     const blocks = [...results, ...others]
     if (blocks.length === 0) return []
     const [only] = blocks
@@ -65,7 +63,6 @@ const anthropicShape: WireShape = {
   },
 }
 
-/** Those that match, and the others. */
 function split<T>(all: readonly T[], matches: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
   return [all.filter(matches), all.filter((one) => !matches(one))]
 }
@@ -75,7 +72,7 @@ const chatShape: WireShape = {
   elements(role, pieces) {
     const messages = pieces.map((piece) => (typeof piece === 'string' ? { role, content: piece } : piece))
     if (role === 'assistant') return messages.length > 1 ? [joinedAnswer(messages)] : messages
-    // Tool messages must follow the assistant message that called them directly.
+    // Tool messages must directly follow the assistant message with their calls.
     const [results, others] = split(messages, (message) => message['role'] === 'tool' || message['role'] === 'function')
     return [...results, ...others]
   },
@@ -89,7 +86,7 @@ const chatShape: WireShape = {
   },
 }
 
-/** A response that was recorded in several lines is one message: calls must stand together before their results. */
+/** Joins the lines of a response into one message, because its calls must stand together before their results. */
 function joinedAnswer(messages: readonly Fields[]): Fields {
   const said = (key: string): string | undefined => {
     const texts = messages.map((message) => textOf(message[key])).filter((text) => text !== '')
@@ -130,10 +127,10 @@ const geminiShape: WireShape = {
     const parts = pieces.map((piece) => (typeof piece === 'string' ? { text: piece } : piece))
     const [results, others] = split(parts, (part) => part['functionResponse'] !== undefined)
     const role = side === 'assistant' ? 'model' : 'user'
-    // Responses answer the model's calls in one content of their own, before anything the user says.
+    // Responses answer the model's calls in a separate content before the user's text.
     return [results, others].filter((group) => group.length > 0).map((group) => ({ role, parts: group }))
   },
-  // Thought summaries are for people; only the signatures on other parts travel back.
+  // Thought summaries are for users; only signatures on other parts are sent back.
   sendable: (part) => (part === '' || at(part, 'thought') === true ? undefined : part),
   result: (id, name, text) => ({ functionResponse: { id, name, response: { error: text } } }),
   envelope({ system, tools }) {
@@ -151,10 +148,7 @@ export const SHAPES: Readonly<Record<Wire, WireShape>> = {
   gemini: geminiShape,
 }
 
-/**
- * Elements of a history, read by the codec of their wire as any request is; undefined for what it cannot read: a wrong type, or a value nested
- * too deep to be written.
- */
+/** Reads elements of a history with the wire's codec. Undefined for elements that it cannot read: wrong types, or values nested too deep. */
 export function partsOf(wire: Wire, elements: readonly Fields[]): readonly Part[] | undefined {
   try {
     const { head, items } = CODECS[wire].decode(JSON.stringify({ [SHAPES[wire].list]: elements }))
@@ -181,10 +175,10 @@ function partOf(item: Item): Part {
   }
 }
 
-/** What a provider reported, in the words of its own wire. */
+/** Reads usage in the form of its wire. */
 export const usageOn = (wire: Wire, usage: unknown): Usage | undefined =>
   CODECS[wire].readResponse({ [wire === 'gemini' ? 'usageMetadata' : 'usage']: usage }).usage
 
-/** The content of a message: a text, or a list of blocks. */
+/** The content of a message as a list: a string becomes one piece. */
 export const piecesOf = (content: unknown): readonly Piece[] =>
   typeof content === 'string' ? [content] : recordsIn(content)

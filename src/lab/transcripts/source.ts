@@ -1,31 +1,31 @@
-import type { Problem, SourceRecord } from './recording.ts'
+import type { Problem, SourceValue } from './recording.ts'
 
 export interface Source {
-  readonly records: readonly SourceRecord[]
+  readonly values: readonly SourceValue[]
   readonly problems: readonly Problem[]
 }
 
-/** Reads a file that is one JSON document or one JSON value per line. What cannot be read is reported, never fatal. */
+/** Reads a file that is one JSON document or has one JSON value per line. Unreadable parts are reported as problems. */
 export function readSource(text: string): Source {
   const start = text.charCodeAt(0) === 0xfeff ? 1 : 0
   const first = firstLine(text, start)
-  if (first === undefined) return { records: [], problems: [{ line: 1, message: 'The file is empty.' }] }
-  // A first line that is a value of its own means one value per line; else the document spans lines.
+  if (first === undefined) return { values: [], problems: [{ line: 1, message: 'The file is empty.' }] }
+  // If the first line is a complete value, the file has one value per line; otherwise it is one document.
   if (parse(first.text) !== undefined || !/^[[{]/.test(first.text)) return readLines(text, start)
   const whole = parse(text.slice(start))
-  if (whole !== undefined) return { records: [{ value: whole.value, line: first.line }], problems: [] }
+  if (whole !== undefined) return { values: [{ value: whole.value, line: first.line }], problems: [] }
   const lines = readLines(text, start)
-  // More than one readable object among the lines: JSON lines with a broken first one.
-  if (lines.records.filter(({ value }) => typeof value === 'object' && value !== null).length > 1) return lines
+  // Several readable objects on lines of their own: JSON lines whose first line is broken.
+  if (lines.values.filter(({ value }) => typeof value === 'object' && value !== null).length > 1) return lines
   const salvaged = salvageJson(text.slice(start))
   if (salvaged === undefined) return lines
   const line = 1 + countLines(text, start + salvaged.cutAt)
-  const message = `The JSON document breaks off or is damaged here; what stands before it was read.`
-  return { records: [{ value: salvaged.value, line: first.line }], problems: [{ line, message }] }
+  const message = `The JSON document ends or is damaged here; everything before was read.`
+  return { values: [{ value: salvaged.value, line: first.line }], problems: [{ line, message }] }
 }
 
 function readLines(text: string, start: number): Source {
-  const records: SourceRecord[] = []
+  const values: SourceValue[] = []
   const problems: Problem[] = []
   let line = 0
   for (let from = start; from < text.length;) {
@@ -37,27 +37,27 @@ function readLines(text: string, start: number): Source {
     if (content === '') continue
     const parsed = parse(content)
     if (parsed !== undefined) {
-      records.push({ value: parsed.value, line })
+      values.push({ value: parsed.value, line })
       continue
     }
     const several = splitConcatenated(content)
-    for (const value of several.values) records.push({ value, line })
+    for (const value of several.values) values.push({ value, line })
     if (several.values.length > 1 && several.complete) {
-      problems.push({ line, message: `${several.values.length} JSON objects stand on one line; all were read.` })
+      problems.push({ line, message: `${several.values.length} JSON objects are on one line; all were read.` })
     } else {
       problems.push({ line, message: brokenLine(content, from > text.length, several.values.length) })
     }
   }
-  return { records, problems }
+  return { values, problems }
 }
 
 function brokenLine(content: string, last: boolean, read: number): string {
   const start = content.length > 40 ? `${content.slice(0, 40)}…` : content
-  const what = last ? 'The last line breaks off' : 'The line is not JSON'
+  const what = last ? 'The last line is incomplete' : 'The line is not JSON'
   return `${what} (${start})${read > 0 ? `; ${read} complete object(s) before the break were read.` : '; skipped.'}`
 }
 
-/** Two writers without a lock leave `{…}{…}` on one line. */
+/** Two processes that write without a lock can leave `{…}{…}` on one line. */
 function splitConcatenated(content: string): { values: unknown[]; complete: boolean } {
   const values: unknown[] = []
   let from = 0
@@ -100,16 +100,16 @@ function countLines(text: string, to: number): number {
 const CLOSER: Readonly<Record<string, string>> = { '{': '}', '[': ']' }
 
 interface Scanned {
-  /** Behind the value, or behind its last complete array element or object member. */
+  /** The end of the value, or of its last complete element or member. */
   readonly cutAt: number
-  /** What was open there. */
+  /** Brackets that were open there. */
   readonly open: readonly string[]
-  /** Where reading stopped. */
+  /** The offset at which reading stopped. */
   readonly end: number
   readonly complete: boolean
 }
 
-/** Reads the brackets of one value. One pass, no recursion: a file that breaks off 100,000 levels deep costs no more than its length. */
+/** Follows the brackets of one value in one pass, without recursion: a file that ends 100,000 levels deep takes linear time. */
 function scan(text: string, from: number): Scanned {
   const open: string[] = []
   let cutAt = from
@@ -134,11 +134,11 @@ function scan(text: string, from: number): Scanned {
       cutDepth = open.length
     }
   }
-  // The brackets open at the cut are the outermost ones: later ones stand behind it.
+  // The brackets open at the cut are the outermost ones, because later ones were opened after it.
   return { cutAt, open: open.slice(0, cutDepth), end: at, complete: false }
 }
 
-/** A damaged document, closed after the last element that was complete; `cutAt` is the offset of the damage. */
+/** Reads a damaged document up to its last complete element and closes it; `cutAt` is the offset of the damage. */
 function salvageJson(text: string): { readonly value: unknown; readonly cutAt: number } | undefined {
   const { cutAt, open, end } = scan(text, 0)
   const closers = open.map((opener) => CLOSER[opener]).toReversed()

@@ -1,10 +1,10 @@
 import { type Fields, isRecord, numberOf } from '../../core/values.ts'
 
-/** Narrow reading of JSON that strangers wrote: a wrong type is an absent field. */
+/** Readers for JSON from other programs: a value of the wrong type counts as absent. */
 
 export const objectOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
-/** Reads a field path without caring which step is missing. */
+/** Reads a path of fields; undefined when any step is missing. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let current = value
   for (const key of path) {
@@ -14,18 +14,18 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   return current
 }
 
-/** ISO text, seconds or milliseconds since 1970, as milliseconds. */
+/** A time as milliseconds, from ISO text, seconds or milliseconds since 1970. */
 export function timeOf(value: unknown): number | undefined {
   if (typeof value === 'string') {
     const parsed = Date.parse(value)
     return Number.isNaN(parsed) ? undefined : parsed
   }
   const number = numberOf(value)
-  // Seconds stay below this until the year 5138; milliseconds have been above it since 1973.
+  // In seconds, times stay below this until the year 5138; in milliseconds they have been above it since 1973.
   return number === undefined ? undefined : number < 1e11 ? number * 1000 : number
 }
 
-/** Text as it is, anything else as JSON; values nested too deep to be written are named instead. */
+/** Text unchanged, other values as JSON; for values nested too deep to write, a note. */
 export function jsonText(value: unknown): string {
   if (typeof value === 'string') return value
   try {

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { StopReason } from '../../core/codec.ts'
 import type { Fields } from '../../core/values.ts'
 
-/** One thing the model says or does. */
+/** One part of the model's answer. */
 export type AnswerPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string; readonly redacted?: boolean }
@@ -11,30 +11,28 @@ export type AnswerPart =
 
 export interface Answer {
   readonly parts: readonly AnswerPart[]
-  /** Told from the parts when absent. */
+  /** @default follows from the parts */
   readonly stop?: StopReason
 }
 
 export interface BrainTurn {
-  /** Counts the requests that were answered, from 1. Refused and faulted ones do not count, so a retry gets its answer. */
+  /** Number of the answered request, from 1. Refused and faulted requests do not count, so a retry gets the same answer. */
   readonly number: number
   readonly body: Fields
   readonly model: string
   readonly lane: string
   readonly inputTokens: number
-  /** Names of the declared tools. */
   readonly tools: readonly string[]
 }
 
-/** What the fake model answers: a list, one per request, or a function of the request. */
+/** The fake model's answers: a list with one per request, or a function of the request. */
 export type Script = readonly Answer[] | ((turn: BrainTurn) => Answer)
 
 export const say = (text: string): Answer => ({ parts: [{ type: 'text', text }] })
 
-/** One call. */
 export const call = (name: string, input: Fields = {}, text?: string): Answer => calls([{ name, input }], text)
 
-/** Calls in parallel, after an optional text. */
+/** An answer with parallel calls, after an optional text. */
 export function calls(
   list: readonly { readonly name: string; readonly input?: Fields; readonly id?: string }[],
   text?: string,
@@ -62,7 +60,7 @@ export const refuse = (text = 'I cannot help with that.'): Answer => ({
   stop: 'refusal',
 })
 
-/** An answer that runs into the output cap, whatever the cap is. */
+/** An answer that exceeds any output cap. */
 export const overlong = (word = 'and so on '): Answer => say(word.repeat(200_000))
 
 const DEFAULT_ANSWER = say('Done.')
@@ -82,7 +80,7 @@ export type SummarizerHabit =
   | 'longer-than-source'
   | 'echo'
 
-/** A model that is asked for a summary and behaves in one of the ways that were seen in the wild. */
+/** A model that is asked for a summary and misbehaves in a way that real models did. */
 export function summarizerBrain(habit: SummarizerHabit, summary = 'The user asked for X; X is half done.'): Script {
   return (turn) => {
     switch (habit) {
@@ -106,14 +104,14 @@ export function summarizerBrain(habit: SummarizerHabit, summary = 'The user aske
   }
 }
 
-/** The stop reason an answer has when its script names none. */
+/** The stop reason of an answer whose script names none. */
 export function stopOf(answer: Answer): StopReason {
   if (answer.stop !== undefined) return answer.stop
   if (answer.parts.some((part) => part.type === 'refusal')) return 'refusal'
   return answer.parts.some((part) => part.type === 'call') ? 'tool-use' : 'end'
 }
 
-/** Cuts an answer at the output cap, as the provider does, inside a text and never inside a call. */
+/** Cuts an answer at the output cap as the provider does: within a text, never within a call. */
 export function trimAnswer(answer: Answer, maxTokens: number, countTokens: (text: string) => number): Answer {
   const parts: AnswerPart[] = []
   let left = maxTokens
@@ -132,7 +130,7 @@ export function trimAnswer(answer: Answer, maxTokens: number, countTokens: (text
   return answer
 }
 
-/** The ratio of a text changes with its length, so a proportional cut is a first guess that may still be too long. */
+/** A text's tokens per character change with its length, so the first, proportional cut may still be too long. */
 function cutToFit(text: string, limit: number, countTokens: (text: string) => number): string {
   let kept = wholeCharacters(text.slice(0, Math.floor((text.length * limit) / countTokens(text))))
   while (kept !== '' && countTokens(kept) > limit) kept = wholeCharacters(kept.slice(0, Math.floor(kept.length * 0.95)))
@@ -141,7 +139,6 @@ function cutToFit(text: string, limit: number, countTokens: (text: string) => nu
 
 const wholeCharacters = (text: string): string => text.replace(/[\uD800-\uDBFF]$/, '')
 
-/** What an answer costs. */
 export function outputOf(
   answer: Answer,
   countTokens: (text: string) => number,
@@ -156,7 +153,7 @@ export function outputOf(
   return { output, reasoning }
 }
 
-/** Ids that look like a vendor's and are the same in every run with the same seed. */
+/** Ids in a vendor's style, the same in every run with the same seed. */
 export function createIds(seed: number) {
   return {
     of(prefix: string, exchange: number, part = 0): string {
@@ -166,14 +163,14 @@ export function createIds(seed: number) {
   }
 }
 
-/** Seals opaque content so that only the same issuer opens it, unchanged. */
+/** Seals opaque content, so that changed content or another issuer's is recognised. */
 export interface Issuer {
   readonly name: string
   seal(content: string, binding?: Binding): string
   open(seal: string): OpenedSeal | undefined
 }
 
-/** Reads the claim of a seal without its key; whether it is true only its issuer knows. */
+/** Reads a seal's content without the key; only the issuer can verify it. */
 export function peekSeal(seal: string): Binding | undefined {
   const text = Buffer.from(seal, 'base64').toString()
   try {
@@ -187,7 +184,7 @@ export interface Binding {
   readonly model?: string
   /** Hash of everything before the sealed block. */
   readonly prefix?: string
-  /** Tokens that the sealed content stands for, when the client cannot see it. */
+  /** The number of tokens of the sealed content, which the client cannot count. */
   readonly tokens?: number
 }
 
@@ -195,7 +192,7 @@ export interface OpenedSeal extends Binding {
   matches(content: string): boolean
 }
 
-/** Issuers with the same name share their key, also across processes: a restarted referee knows its own seals. */
+/** Issuers of the same name share their key, also across processes, so a restarted referee accepts its earlier seals. */
 export function createIssuer(name: string): Issuer {
   const mac = (text: string): Buffer => createHmac('sha256', `plimsoll-referee:${name}`).update(text).digest()
   return {
@@ -206,7 +203,7 @@ export function createIssuer(name: string): Issuer {
     },
     open(seal) {
       const text = Buffer.from(seal, 'base64').toString()
-      // A seal is the exact text that was issued: base64 with other padding or blanks is not.
+      // The seal must be the exact text that was issued: base64 with other padding or white space is not.
       if (Buffer.from(text).toString('base64') !== seal) return undefined
       const dot = text.indexOf('.')
       const claim = text.slice(dot + 1)

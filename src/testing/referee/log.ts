@@ -3,24 +3,24 @@ import type { Usage } from '../../core/usage.ts'
 import type { Answer } from './brain.ts'
 import type { RefereeRequest, Route } from './types.ts'
 
-/** How the prompt of a request relates to the one before it in its lane. */
+/** How a request's prompt relates to the previous one in its lane. */
 export interface PrefixReport {
-  /** Number of the exchange it is compared with. */
+  /** Number of the exchange that it is compared with. */
   readonly previous: number
   readonly segments: number
   readonly previousSegments: number
-  /** Segments from the front that both share. */
+  /** Leading segments that both share. */
   readonly common: number
   readonly commonTokens: number
-  /** The previous prompt is not continued: bytes that were already sent have changed. */
+  /** The prompt does not continue the previous one: bytes that were already sent have changed. */
   readonly broke: boolean
-  /** Where it broke, in this request. */
+  /** The first changed position, in this request. */
   readonly at?: string
 }
 
-/** One request and what became of it. */
+/** One request and its outcome. */
 export interface Exchange {
-  /** From 1, all requests counted. */
+  /** Counted from 1, over all requests. */
   readonly number: number
   readonly kind: Route['kind'] | 'unknown'
   readonly lane: string
@@ -31,12 +31,12 @@ export interface Exchange {
   readonly raw: Uint8Array
   readonly body: unknown
   readonly violations: readonly Violation[]
-  /** True tokens of the prompt. */
+  /** The referee's own count of the prompt. */
   readonly inputTokens: number
   readonly maxOutputTokens: number
   readonly window: number
   readonly overflow: boolean
-  /** Tokens that silent truncation took from the front. */
+  /** Tokens that silent truncation removed from the front. */
   readonly truncatedTokens: number
   readonly droppedBlocks: readonly string[]
   readonly cacheRead: number
@@ -46,11 +46,11 @@ export interface Exchange {
   readonly fault?: string
   readonly status: number
   readonly answer?: Answer
-  /** True usage of the call, also when it was not reported. */
+  /** The actual usage of the call, even if it was not reported. */
   readonly usage?: Usage
 }
 
-/** An exchange while it is judged. */
+/** An exchange that is being processed. */
 export type Draft = { -readonly [Key in keyof Exchange]: Exchange[Key] }
 
 export const draftOf = (number: number, request: RefereeRequest, kind: Exchange['kind'], window: number): Draft => ({
@@ -90,7 +90,7 @@ export interface RefereeSummary {
   readonly peakInputTokens: number
 }
 
-/** The figures that tests assert on. Only calls to the model count, not token counts and model lists. */
+/** The figures that tests assert on. Only model calls count, not token counts and model lists. */
 export function summarise(log: readonly Exchange[]): RefereeSummary {
   const calls = log.filter(({ kind }) => kind === 'generate' || kind === 'compact')
   const answered = calls.filter(({ usage }) => usage !== undefined)

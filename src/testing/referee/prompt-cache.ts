@@ -8,10 +8,10 @@ export interface CacheUse {
   readonly writeLong: number
 }
 
-// Anthropic looks at most this many blocks back from a mark for something it has cached.
+// Anthropic searches at most this many blocks before a mark for a cached prefix.
 const LOOK_BACK = 20
 
-/** Hash of each prefix of a prompt: `chain[i]` stands for segments 0 to i. */
+/** The hash of each prefix of a prompt: `chain[i]` covers segments 0 to i. */
 export function chainOf(segments: readonly { readonly key: string; readonly section: string }[]): string[] {
   let hash = ''
   return segments.map(({ key, section }) => {
@@ -31,7 +31,7 @@ interface Entry {
   readonly ttlMs: number
 }
 
-/** A provider's prompt cache, in tokens. Time is passed in. */
+/** A provider's prompt cache, in tokens. The time is passed in. */
 export function createPromptCache(rule: CacheRule) {
   const entries = new Map<string, Entry>()
 
@@ -44,7 +44,7 @@ export function createPromptCache(rule: CacheRule) {
 
   const put = (hash: string, ttlMs: number, now: number): void => {
     const kept = live(hash, now)
-    // An entry written for an hour keeps the hour, also when it is read with a shorter mark.
+    // An entry written for an hour keeps that lifetime when it is read with a shorter mark.
     const longest = Math.max(ttlMs, kept?.ttlMs ?? 0)
     entries.set(hash, { expires: now + longest, ttlMs: longest })
   }
@@ -88,8 +88,8 @@ export function createPromptCache(rule: CacheRule) {
 
   return {
     /**
-     * Reads what is cached of a prompt and caches it. Caches of models are separate; settings that only split the cached
-     * messages (tool choice, thinking) leave tools and system cached when they change.
+     * Reads the cached part of a prompt and caches all of it. Each model has its own cache; settings that only affect the cached messages (tool
+     * choice, thinking) leave tools and system cached when they change.
      */
     use(
       { model, cacheSalt = '' }: Pick<RequestFacts, 'model' | 'cacheSalt'>,

@@ -1,4 +1,4 @@
-// `createReferee` is one long closure: its steps share the memory, the log and the ids of the provider that it plays.
+// `createReferee` is one long closure, because its steps share the provider's memory, log and ids.
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
@@ -25,7 +25,7 @@ import type {
   UsageMode,
 } from './types.ts'
 
-/** The connection broke: the body ends in the middle. */
+/** The connection broke: the body ends early. */
 class ConnectionCut extends Error {
   override readonly name = 'ConnectionCut'
   constructor() {
@@ -49,7 +49,7 @@ interface EventStream {
   readonly write: (event: StreamEvent) => Piece
 }
 
-/** Sends events one by one, with the faults that a stream can have. */
+/** Sends events one by one, with the faults that were planned for the stream. */
 async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Array> {
   const { events, fault } = stream
   const { chunkBytes, keepAliveEvery, pace, seed = 1 } = stream.options
@@ -89,7 +89,7 @@ function splitter(chunkBytes: number | undefined, seed: number): (piece: Piece) 
   }
 }
 
-/** Never answers; ends when the client gives up or the referee closes. */
+/** Never answers; ends when the client disconnects or the referee closes. */
 function hang(closed: AbortSignal, client: AbortSignal = closed): Promise<RefereeResponse> {
   const signal = AbortSignal.any([closed, client])
   return new Promise((_resolve, reject) => {
@@ -105,7 +105,7 @@ function faultFor(plan: FaultPlan | undefined, number: number): Fault | undefine
   return plan.find(({ on }) => on === 'every' || on === number || (Array.isArray(on) && on.includes(number)))?.fault
 }
 
-/** The page that a common reverse proxy sends for a body over its limit. */
+/** The error page of a common reverse proxy for a body over its limit. */
 const HTML_413 =
   '<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n' +
   '<center><h1>413 Request Entity Too Large</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n'
@@ -115,14 +115,14 @@ function htmlTooLarge(draft: Draft): RefereeResponse {
   return { status: 413, headers: { 'content-type': 'text/html' }, body: sendBytes(HTML_413) }
 }
 
-/** Faults that are errors of the provider; the others change how an answer is sent. */
+/** Faults that are errors of the provider; the other faults change how an answer is sent. */
 function failureOfFault(
   fault: Fault,
   { overloadedStatus = 503 }: Pick<Dialect, 'overloadedStatus'>,
 ): Failure | undefined {
   switch (fault.kind) {
     case 'throttle': {
-      // The wording is on purpose: throttling that mentions tokens is no overflow.
+      // Mentions tokens on purpose: throttling of this kind is not an overflow.
       const message = fault.message ?? 'This request would exceed the rate limit of 40,000 input tokens per minute.'
       return {
         kind: 'throttle',
@@ -140,11 +140,11 @@ function failureOfFault(
   }
 }
 
-/** The newest answered prompt of each conversation; the next one is compared with it. */
+/** The newest answered prompt of each conversation, with which the next one is compared. */
 function createLanes() {
   const lanes = new Map<string, { readonly number: number; readonly chain: readonly string[] }>()
   return {
-    /** How a prompt continues the previous one of its lane, which it then replaces. */
+    /** Compares a prompt with the previous one of its lane, and then replaces it. */
     compare(lane: string, number: number, { segments, chain }: ChainedPrompt): PrefixReport | undefined {
       const previous = lanes.get(lane)
       lanes.set(lane, { number, chain })
@@ -152,7 +152,7 @@ function createLanes() {
       const shorter = Math.min(chain.length, previous.chain.length)
       let common = 0
       while (common < shorter && chain[common] === previous.chain[common]) common += 1
-      // A shorter prompt that is a prefix of the old one (a rewind) still reads from the cache: no break.
+      // A shorter prompt that is a prefix of the previous one (a rewind) still reads from the cache, so it is no break.
       const broke = common < shorter
       return {
         previous: previous.number,
@@ -167,21 +167,21 @@ function createLanes() {
   }
 }
 
-/** What the client is told about a call; undefined means that the answer has no usage at all. */
+/** The usage that the client is told; undefined means that the answer contains none. */
 function reportedUsage(mode: UsageMode, usage: Usage, previous: Usage | undefined): Usage | undefined {
   if (mode === 'off') return undefined
   if (mode === 'zero') return NO_USAGE
   return mode === 'late' ? previous : usage
 }
 
-// Parsers of the vendors stop long before this; ours would overflow its stack while comparing prompts.
+// The vendors' parsers refuse far less depth; ours would overflow its stack while comparing prompts.
 const MAX_DEPTH = 500
 
 const refuse = (message: string): { failure: Failure } => ({
   failure: { kind: 'invalid', status: 400, message, rule: 'valid-json' },
 })
 
-/** Reads the bytes as JSON, or says in the vendor's manner why not. */
+/** Parses the bytes as JSON; otherwise the vendor's error. */
 function parseBody(raw: Uint8Array): { readonly body: Fields } | { readonly failure: Failure } {
   let parsed: unknown
   try {
@@ -208,7 +208,7 @@ function isDeeperThan(value: unknown, limit: number): boolean {
   return false
 }
 
-/** Blocks that the provider drops cost nothing. */
+/** Counts segments; blocks that the provider drops count zero. */
 const countSegments = (
   segments: readonly Segment[],
   tokenizer: HiddenTokenizer,
@@ -221,7 +221,7 @@ const countSegments = (
 
 const totalOf = (segments: readonly CountedSegment[]): number => segments.reduce((sum, { tokens }) => sum + tokens, 0)
 
-/** The newest segments that fit into `limit`, and what was lost in front of them. */
+/** The newest segments that fit into `limit`, and the tokens that were removed before them. */
 function keepNewest(
   segments: readonly CountedSegment[],
   limit: number,
@@ -233,13 +233,13 @@ function keepNewest(
     room -= segments[from]?.tokens ?? 0
   }
   const partial = segments[from - 1]
-  // A server cuts at tokens, not at messages: what is left of the window goes to the end of the next older piece.
+  // A server cuts at tokens, not at messages, so the rest of the limit goes to the end of the next older segment.
   const kept = from > 0 && partial !== undefined && room > 0 ? [{ ...partial, tokens: room }] : []
   const all = [...kept, ...segments.slice(from)]
   return { kept: all, lost: totalOf(segments) - totalOf(all) }
 }
 
-/** A broken rule in the vendor's manner; the rule's name is added so that a test can tell which one. */
+/** The vendor's error for a broken rule; the rule's name is added for tests. */
 function failureOf(dialect: Dialect, violation: Violation): Failure {
   const where = violation.path === '' ? '' : `${violation.path}: `
   const prefixed = dialect.namesPaths ? where : ''
@@ -253,21 +253,21 @@ function failureOf(dialect: Dialect, violation: Violation): Failure {
   }
 }
 
-/** A strict fake provider: refuses what the real one refuses, counts with a hidden tokenizer, and keeps a log. */
+/** A strict fake provider: it refuses what the real one refuses, counts with a hidden tokenizer, and logs all requests. */
 export interface Referee {
   readonly wire: RefereeOptions['wire']
   handle(request: RefereeRequest): Promise<RefereeResponse>
-  /** The same as a `fetch`, for SDKs that take one. */
+  /** The same as a `fetch` function, for SDKs that take one. */
   readonly fetch: typeof globalThis.fetch
   readonly log: readonly Exchange[]
   summary(): RefereeSummary
-  /** The true count of a body, as the hidden tokenizer sees it. */
+  /** The referee's count of a body, by its hidden tokenizer. */
   countTokens(body: unknown): number
   /** Ends hanging requests. */
   close(): void
 }
 
-/** A request that was read: what is known about it while it is judged and answered. */
+/** A request that is being judged and answered. */
 interface Case {
   readonly draft: Draft
   readonly request: RefereeRequest
@@ -334,13 +334,13 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return first === undefined ? undefined : fail(draft, failureOf(dialect, first))
   }
 
-  /** The request is sound: account for it and let the brain speak. */
+  /** Answers a valid request: records usage and asks the script for an answer. */
   const answer = ({ draft, route, body, fault }: Case, facts: RequestFacts, counted: readonly CountedSegment[]) => {
     const now = clock.now()
     const prompt = { segments: counted, chain: chainOf(counted) }
     const use = cache.use(facts, prompt, now)
     const prefix = lanes.compare(draft.lane, draft.number, prompt)
-    // Compacting asks no question, so it takes no answer from the script.
+    // A request for compaction takes no answer from the script.
     if (route.kind === 'generate') answered += 1
     const { lane, inputTokens } = draft
     const turn = { number: answered, body, model: facts.model, lane, inputTokens, tools: facts.tools }
@@ -379,7 +379,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return succeed(draft, rendered.body, fault?.kind === 'cut-stream')
   }
 
-  /** Counts the prompt and holds it against the window. */
+  /** Counts the prompt and compares it with the window. */
   const weigh = (judged: Case, facts: RequestFacts, dropped: ReadonlySet<string>): RefereeResponse => {
     const { draft, route, fault, body } = judged
     const counted = countSegments(facts.segments, tokenizer, dropped)
@@ -403,7 +403,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return answer(judged, facts, kept)
   }
 
-  /** The rules of the wire, then the seals of the issuer. */
+  /** Checks the rules of the wire, then the issuer's seals. */
   const judge = (judged: Case): RefereeResponse => {
     const { draft, request, route, body } = judged
     const profiles = [options.profile, ...(route.kind === 'count' ? ['count-tokens'] : [])]
@@ -419,7 +419,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     return refuse(draft, verified?.violations ?? []) ?? weigh(judged, facts, new Set(verified?.dropped))
   }
 
-  /** What can be said before the body is read. */
+  /** Handles everything that does not need the body. */
   const receive = async (draft: Draft, request: RefereeRequest, fault: Fault | undefined) => {
     if (fault?.kind === 'hang') return hang(closing.signal, request.signal)
     const tooLarge = request.body.byteLength > (options.bodyLimitBytes ?? Infinity)
@@ -438,7 +438,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const handle = async (request: RefereeRequest): Promise<RefereeResponse> => {
     const route = dialect.route(request.method, request.path)
     const draft = draftOf(log.length + 1, request, route?.kind ?? 'unknown', window)
-    // In the log from the start, so that a request that hangs is seen there too.
+    // Logged immediately, so that a request that hangs is in the log too.
     log.push(draft)
     if (route === undefined) {
       return fail(draft, { kind: 'not-found', status: 404, message: `Not found: ${request.method} ${request.path}` })

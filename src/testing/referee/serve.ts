@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createReferee, type Referee } from './referee.ts'
 import type { RefereeOptions } from './types.ts'
 
-/** A referee in this process: hand `referee.fetch` to an SDK, or call `referee.handle`. */
+/** A referee in this process: pass `referee.fetch` to an SDK, or call `referee.handle`. */
 export function createInProcessReferee(options: RefereeOptions): Referee {
   const referee = createReferee(options)
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -60,7 +60,6 @@ export interface RunningReferee extends Omit<Referee, 'close'> {
   close(): Promise<void>
 }
 
-/** A referee behind a socket. */
 export async function startReferee(options: StartRefereeOptions): Promise<RunningReferee> {
   const { port = 0, host = '127.0.0.1' } = options
   const referee = createInProcessReferee(options)
@@ -101,10 +100,10 @@ async function serve(referee: Referee, incoming: IncomingMessage, outgoing: Serv
     signal: gone.signal,
   })
   outgoing.writeHead(response.status, response.headers)
-  // A body that was cut on purpose throws; what came before the cut has left, so the client sees it.
+  // A body that is cut on purpose throws; the client has received the part before the cut.
   for await (const chunk of response.body) {
     if (gone.signal.aborted) return
-    // A slow client slows us down, and a cut swallows nothing.
+    // Waits for a slow client, and so that a cut loses nothing before it.
     await new Promise<void>((resolve) => outgoing.write(chunk, () => resolve()))
   }
   outgoing.end()

@@ -1,16 +1,16 @@
-/** The provider's own count. A client under test never sees it. */
+/** The provider's own count, which the client under test never sees. */
 export type HiddenTokenizer = (text: string) => number
 
 export type ContentClass = 'prose' | 'code' | 'json' | 'log' | 'cjk' | 'encoded'
 
 export interface HiddenTokenizerOptions {
-  /** Shifts each ratio by up to `spread`, the same way in every run. @default 1 */
+  /** Changes each ratio by up to `spread`, the same way in every run. @default 1 */
   readonly seed?: number
   /** Characters per token, by kind of content. */
   readonly charsPerToken?: Partial<Record<ContentClass, number>>
-  /** How far a seed may move a ratio. @default 0.1 */
+  /** The most by which the seed changes a ratio. @default 0.1 */
   readonly spread?: number
-  /** How far a single text may differ from its class. @default 0.05 */
+  /** The most by which a single text differs from its class. @default 0.05 */
   readonly jitter?: number
 }
 
@@ -24,7 +24,7 @@ const CHARS_PER_TOKEN: Record<ContentClass, number> = {
   encoded: 1.9,
 }
 
-/** A tokenizer that follows ratios per content class: cheap, linear, and different for every seed. */
+/** A tokenizer with one ratio per content class: cheap, linear, and different for every seed. */
 export function createHiddenTokenizer(options: HiddenTokenizerOptions = {}): HiddenTokenizer {
   const { seed = 1, charsPerToken = {}, spread = 0.1, jitter = 0.05 } = options
   const ratios = { ...CHARS_PER_TOKEN, ...charsPerToken }
@@ -38,7 +38,7 @@ export function createHiddenTokenizer(options: HiddenTokenizerOptions = {}): Hid
   }
 }
 
-/** Between -1 and 1, from the text alone: FNV-1a with a final mix, so that similar texts fall far apart. */
+/** A number between -1 and 1 from the text alone: FNV-1a with a final mix, so that similar texts get very different numbers. */
 function signedUnit(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -46,10 +46,9 @@ function signedUnit(text: string): number {
   return ((hash ^ (hash >>> 13)) >>> 0) / 0x7fffffff - 1
 }
 
-// A history is sent again with every request; counting only what is new keeps long simulations short.
+// A history is sent again with every request; counting only new texts keeps long simulations fast.
 const MEMO_ENTRIES = 50_000
 
-/** Remembers counts of texts seen before. */
 export function memoise(count: HiddenTokenizer): HiddenTokenizer {
   const seen = new Map<string, number>()
   return (text) => {
@@ -62,7 +61,7 @@ export function memoise(count: HiddenTokenizer): HiddenTokenizer {
   }
 }
 
-// A look at the head and the middle tells the kind; reading all of a 50 MB text would not tell it better.
+// The kind is determined from samples of the head and the middle; reading all of a 50 MB text would not improve it.
 const SAMPLE = 2_000
 
 function classify(text: string): ContentClass {

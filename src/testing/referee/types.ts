@@ -7,23 +7,23 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Answer, Issuer, Script } from './brain.ts'
 import type { HiddenTokenizer, HiddenTokenizerOptions } from './tokenizer.ts'
 
-/** Something that goes wrong on the way. */
+/** A simulated failure. */
 export type Fault =
   | { readonly kind: 'throttle'; readonly retryAfterSeconds?: number; readonly message?: string }
   | { readonly kind: 'server-error'; readonly status?: number }
   | { readonly kind: 'overloaded' }
-  /** No answer until the client gives up or the referee closes. */
+  /** No answer until the client disconnects or the referee closes. */
   | { readonly kind: 'hang' }
-  /** The connection breaks after this many events of a stream, or half of a whole answer. */
+  /** The connection breaks after this many events of a stream, or halfway through a whole answer. */
   | { readonly kind: 'cut-stream'; readonly afterEvents?: number }
-  /** An error event in the middle of a stream that began with 200. */
+  /** An error event within a stream that began with status 200. */
   | { readonly kind: 'error-event'; readonly afterEvents?: number }
-  /** A gateway in front refuses the body with a page of its own. */
+  /** A gateway before the provider refuses the body with its own page. */
   | { readonly kind: 'html-413' }
-  /** The front of the prompt is dropped until it fits, without a word, as local servers do. */
+  /** The front of the prompt is silently removed until it fits, as local servers do. */
   | { readonly kind: 'truncate-front' }
 
-/** Which requests a fault hits: by their number from 1, all requests counted. */
+/** The requests that a fault affects, by their number from 1 over all requests. */
 export interface PlannedFault {
   readonly on: number | readonly number[] | 'every'
   readonly fault: Fault
@@ -32,20 +32,20 @@ export interface PlannedFault {
 export type FaultPlan = readonly PlannedFault[] | ((number: number) => Fault | undefined)
 
 /**
- * `on`: as the vendor reports it. `off`: never. `zero`: zeros. `late`: each answer carries the numbers of the one before it.
- * `stream-end`: a stream says nothing before its last event.
+ * `on`: as the vendor reports it. `off`: never. `zero`: zeros. `late`: each answer has the previous answer's numbers. `stream-end`: a stream
+ * reports usage only in its last event.
  */
 export type UsageMode = 'on' | 'off' | 'zero' | 'late' | 'stream-end'
 
 export interface RefereeOptions {
   readonly wire: Wire
-  /** Tokens that fit, answer included where the wire counts it. @default 200000 */
+  /** The window in tokens; it includes the answer where the wire counts that. @default 200000 */
   readonly window?: number
-  /** What the answer may have when the request names no cap. @default 4096 */
+  /** The output cap of requests that name none. @default 4096 */
   readonly defaultMaxOutput?: number
-  /** The hidden truth about tokens: a function, or ratios for the built-in one. */
+  /** How the referee counts: a function, or ratios for the built-in tokenizer. */
   readonly tokenizer?: HiddenTokenizer | HiddenTokenizerOptions
-  /** The true count of a whole body; without it, the sum of what the tokenizer says about its pieces. */
+  /** Counts a whole body. @default the sum of the tokenizer's counts of its parts */
   readonly countPrompt?: (body: unknown) => number
   /** Seed of ids, ratios and chunk sizes. @default 1 */
   readonly seed?: number
@@ -54,31 +54,31 @@ export interface RefereeOptions {
   /** @default 'on' */
   readonly usage?: UsageMode
   /**
-   * `truncate-front` answers 200 over a shortened prompt and reports the shortened count. `in-answer` says 200, begins its stream, and
-   * refuses inside it; a whole answer is the error with status 200. @default 'reject'
+   * `truncate-front` answers 200 for a shortened prompt and reports the shortened count. `in-answer` begins with status 200 and reports the error
+   * in the stream; without streaming, the error has status 200. @default 'reject'
    */
   readonly overflow?: 'reject' | 'truncate-front' | 'in-answer'
   /** Vendor sub-profile of the rules, e.g. `mistral`. */
   readonly profile?: string
-  /** Who seals thinking and reasoning; another name refuses these seals. @default 'referee' */
+  /** The issuer of seals for thinking and reasoning; seals of another name are refused. @default 'referee' */
   readonly issuer?: string
   /** Larger bodies get the vendor's 413, or a gateway's page. */
   readonly bodyLimitBytes?: number
   /** @default 'vendor' */
   readonly bodyLimitStyle?: 'vendor' | 'html'
-  /** Required from the client when set. */
+  /** The key that clients must send, if set. */
   readonly apiKey?: string
   /** Secrets by access key id, for APIs whose requests are signed; each signature is checked. */
   readonly accessKeys?: Readonly<Record<string, string>>
   readonly clock?: Clock
   readonly cache?: Partial<CacheRule>
-  /** Splits conversations that share a referee; prefixes are compared within a lane. @default one lane */
+  /** Separates conversations that share a referee; prefixes are compared within a lane. @default one lane */
   readonly laneOf?: (request: RefereeRequest, body: unknown) => string
-  /** Cuts the byte stream into pieces of 1 to this many bytes, so that events and characters break. */
+  /** Splits the byte stream into pieces of 1 to this many bytes, so that events and characters are cut. */
   readonly chunkBytes?: number
-  /** Awaited before each event of a stream; a test that owns the promise owns the pace. */
+  /** Awaited before each event of a stream, so that a test can control its speed. */
   readonly pace?: (event: number) => Promise<void> | void
-  /** Sends a keep-alive before each n-th event. @default off */
+  /** Sends a keep-alive before every n-th event. @default off */
   readonly keepAliveEvery?: number
   readonly models?: readonly string[]
 }
@@ -89,7 +89,7 @@ export interface RefereeRequest {
   readonly method: string
   /** Path and query. */
   readonly path: string
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal?: AbortSignal
@@ -98,11 +98,11 @@ export interface RefereeRequest {
 export interface RefereeResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Ends with an error when the connection is cut. */
+  /** Throws when the connection is cut. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** What a path asks for. Gemini names the model and the streaming in it. */
+/** The meaning of a path. Gemini's paths name the model and whether to stream. */
 export interface Route {
   readonly kind: 'generate' | 'count' | 'models' | 'compact'
   readonly model?: string
@@ -110,16 +110,16 @@ export interface Route {
 }
 
 /**
- * A piece of the prompt in the order the provider caches it: tools, system, messages. `key` decides whether two prompts
- * share it; cache marks are not part of it, since moving a mark does not change the prompt.
+ * A part of the prompt, in the order in which the provider caches it: tools, system, messages. Two prompts share it if the `key` is equal; cache
+ * marks are not part of the key, because moving a mark does not change the prompt.
  */
 export interface Segment {
   readonly path: string
   readonly section: 'tools' | 'system' | 'messages'
   readonly key: string
-  /** What the tokenizer counts. */
+  /** The text that the tokenizer counts. */
   readonly text: string
-  /** Tokens beside the text: pictures, hidden reasoning, the frame around a message. */
+  /** Tokens in addition to the text: pictures, hidden reasoning, the overhead of a message. */
   readonly extraTokens: number
   readonly mark?: 'short' | 'long'
 }
@@ -128,26 +128,25 @@ export interface CountedSegment extends Segment {
   readonly tokens: number
 }
 
-/** What the referee needs to know from a body, whatever its wire. */
+/** The facts of a body that the referee needs, on any wire. */
 export interface RequestFacts {
   readonly model: string
   readonly stream: boolean
-  /** The request's own cap on the answer. */
   readonly maxOutput: number | undefined
   readonly segments: readonly Segment[]
   readonly tools: readonly string[]
-  /** A streaming client asked for usage; wires that always report leave it out. */
+  /** A streaming client asked for usage. Absent on wires that always report it. */
   readonly asksUsage?: boolean
   /** The window that the request asks for, on wires where it can. */
   readonly window?: number
-  /** Settings that split the cached messages without being text, e.g. tool choice. */
+  /** Settings that separate cached messages without being text, e.g. tool choice. */
   readonly cacheSalt?: string
 }
 
 /** Rules that need the issuer's memory: signatures, bindings, stored responses. */
 export interface Verification {
   readonly violations: readonly Violation[]
-  /** Paths of blocks that the provider takes out instead of refusing them. */
+  /** Paths of blocks that the provider removes instead of refusing the request. */
   readonly dropped?: readonly string[]
 }
 
@@ -167,12 +166,12 @@ export interface Failure {
   readonly message: string
   readonly param?: string
   readonly rule?: string
-  /** Sent instead of the dialect's own error body: sub-profiles have other shapes. */
+  /** Sent instead of the dialect's error body, for sub-profiles with another shape. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Numbers of a request that does not fit. */
+/** The numbers of a request that does not fit. */
 export interface OverflowFacts {
   readonly input: number
   readonly maxOutput: number
@@ -185,13 +184,13 @@ export interface RenderContext {
   readonly body: Fields
   readonly facts: RequestFacts
   readonly answer: Answer
-  /** Unique per exchange and the same in every run. */
+  /** Unique per exchange, and the same in every run. */
   readonly id: (prefix: string, part?: number) => string
   readonly issuer: Issuer
   readonly countTokens: (text: string) => number
   readonly inputTokens: number
   readonly usage: Usage | undefined
-  /** A stream reports nothing before its last event. */
+  /** A stream reports usage only in its last event. */
   readonly usageAtEnd: boolean
   readonly route: Route
   readonly profile: string | undefined
@@ -213,7 +212,7 @@ export interface Rendered {
   readonly events: readonly StreamEvent[]
 }
 
-/** What one wire says and how; everything else about a referee is the same for all. */
+/** The behaviour of one wire; everything else about a referee is the same for all. */
 export interface Dialect {
   readonly wire: Wire
   /** How its streams travel. @default as its wire's do */
@@ -221,7 +220,7 @@ export interface Dialect {
   route(method: string, path: string): Route | undefined
   check(body: unknown, options: RuleOptions): readonly Violation[]
   read(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
-  /** Complains about headers. */
+  /** Returns an error for wrong headers. */
   authorise(
     request: RefereeRequest,
     apiKey: string | undefined,
@@ -230,31 +229,30 @@ export interface Dialect {
   verify?(context: VerifyContext): Verification
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown
-  /** An error in the middle of a stream. @default the same error as data */
+  /** An error within a stream. @default the same error as data */
   errorEvent?(failure: Failure, id: string): StreamEvent
-  /** How an answer that said 200 takes it back: whole, and as the events that stand before any content. @default the error alone */
+  /** An error after status 200: as a whole answer, and as the events before any content. @default the error alone */
   refuseInside?(failure: Failure, id: string, nowSeconds: number): Rendered
-  /** The answer, whole and as events. */
   render(context: RenderContext): Rendered
   count(tokens: number): unknown
   models(ids: readonly string[], window: number): unknown
   /** Sent between events to keep the connection open. */
   readonly keepAlive: string
   readonly cache: CacheRule
-  /** What it answers when it has too much to do. @default 503 */
+  /** The status when the provider is overloaded. @default 503 */
   readonly overloadedStatus?: number
-  /** Whether errors begin with the path that they are about. */
+  /** Whether error messages begin with the path of the faulty field. */
   readonly namesPaths?: boolean
   /** What happens to a prompt that does not fit. @default 'reject' */
   readonly overflows?: 'reject' | 'truncate-front'
-  /** Which tokens must fit into the window. */
+  /** The tokens that must fit into the window. */
   readonly fits: 'input-plus-output' | 'input'
 }
 
 export interface CacheRule {
   readonly mode: 'marks' | 'automatic'
   readonly minimumTokens: number
-  /** Cached lengths are multiples of this. */
+  /** Cached lengths are multiples of this number of tokens. */
   readonly blockTokens: number
   readonly shortTtlSeconds: number
   readonly longTtlSeconds: number

@@ -17,7 +17,7 @@ export const logCases: StoreCases = {
   },
   async 'keeps every character, lone surrogates and NUL included'(store) {
     const texts = ['\ud800 alone', 'a\0b', '\ufeff\u2028\u0085', '👩‍👩‍👧 é é', ' '.repeat(3), '']
-    // Short and long ones side by side: a store may write them in different ways.
+    // Short and long texts, because a store may write them differently.
     const records = texts
       .flatMap((text) => [text, `${text}${' and so on'.repeat(1_000)}${text}`, text])
       .map((text, i) => item(`i${i}`, text))

@@ -11,15 +11,15 @@ import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore, StoredRecord } from '../../ports/session-store.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 
-/** One empty store under test. */
+/** The empty store that is tested. */
 export interface StoreSubject {
-  /** A handle on the subject's data; a second one stands for a second process. Closed by the subject. */
+  /** A handle on the store's data; a second one acts as a second process. `dispose` closes all handles. */
   open(options?: { clock?: Clock }): MaintainedStore | Promise<MaintainedStore>
   /** Closes every handle and removes the data. */
   dispose(): Promise<void>
 }
 
-/** One promise of the contract, runnable under any test runner: it resolves or it throws. */
+/** One case of the contract, for any test runner: it resolves or throws. */
 export interface StoreCase {
   readonly name: string
   run(subject: StoreSubject): Promise<void>
@@ -27,12 +27,12 @@ export interface StoreCase {
 
 type ManualClock = ReturnType<typeof manualClock>
 
-/** Cases by name. Each gets an empty store, the clock that it reads, and what opens further handles on it. */
+/** Cases by name. Each gets an empty store, its clock, and a function that opens further handles. */
 export type StoreCases = Readonly<
   Record<string, (store: MaintainedStore, clock: ManualClock, subject: StoreSubject) => Promise<void>>
 >
 
-/** A clock that moves when told to. */
+/** A clock that only moves when `advance` is called. */
 export function manualClock(start = 1_000_000): Clock & { advance(ms: number): void } {
   let now = start
   return {

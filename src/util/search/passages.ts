@@ -6,11 +6,11 @@ export interface Span {
 
 /** Longer paragraphs are cut at lines, longer lines at sentences. */
 const LONGEST = 700
-/** A heading, a brace or a name goes with what follows. */
+/** Shorter paragraphs (a heading, a brace, a name) are joined with the next one. */
 const SHORT = 40
 const SENTENCE_END = /[.!?。！？][)"'\]”’]*\s+|[。！？]/gu
 
-/** What a text falls into, in its order. White space around passages is in none. */
+/** The passages of a text, in order, without the white space around them. */
 export function passagesOf(text: string): Span[] {
   const spans: Span[] = []
   let open: Span | undefined
@@ -35,7 +35,7 @@ export function passagesOf(text: string): Span[] {
   return spans
 }
 
-/** Lines keep what they are indented by. */
+/** Removes white space around a passage, but not the indentation of its first line. */
 function trimmed(text: string, from: number, to: number): Span | undefined {
   let end = to
   while (end > from && text.charCodeAt(end - 1) <= 32) end--
@@ -47,7 +47,7 @@ function sentences(text: string, { from, to }: Span): Span[] {
   let start = from
   let last = from
   const cutAt = (end: number): void => {
-    // Data without sentences is cut anywhere, but not inside a character.
+    // Text without sentences, such as data, is cut anywhere, but not within a character.
     while (end - start > LONGEST) {
       const cut = start + LONGEST - (isHighSurrogate(text, start + LONGEST - 1) ? 1 : 0)
       spans.push({ from: start, to: cut })

@@ -1,11 +1,11 @@
 import { type AskedWord, numberOf, queryWords } from './words.ts'
 
-/** What is asked for: words, exact strings in quotes, and where to look (`file:` `tool:` `role:` `since:`). */
+/** A parsed query: words, exact strings in quotes, and filters (`file:` `tool:` `role:` `since:`). */
 export interface Query {
   readonly words: readonly AskedWord[]
-  /** The same as numbers, and which word each form is of. */
+  /** The words as numbers, and the index of the word that each form belongs to. */
   readonly places: ReadonlyMap<number, number>
-  /** Lower-cased. What holds them comes first; nothing else comes where nothing else was asked for. */
+  /** Exact strings in lower case. Entries with them come first; a query with exact strings alone finds nothing else. */
   readonly exact: readonly string[]
   readonly isOnlyExact: boolean
   readonly file?: string
@@ -28,7 +28,7 @@ export function readQuery(text: string, now: number): Query {
   })
   const exact = [...rest.matchAll(QUOTED)].map(([, one, other]) => (one ?? other ?? '').toLowerCase().trim())
   const { file, tool, role, since } = filters
-  // A file or a tool alone is asked by its own words.
+  // For a file or tool alone, the words of its name are searched.
   const words = queryWords(`${rest} ${file ?? ''} ${tool ?? ''}`)
   const places = new Map(words.flatMap((forms, i) => forms.map((form): [number, number] => [numberOf(form), i])))
   return {
@@ -43,7 +43,7 @@ export function readQuery(text: string, now: number): Query {
   }
 }
 
-/** `2h`, `3d`, or a date. */
+/** Reads `2h`, `3d`, or a date. */
 function timeOf(since: string | undefined, now: number): number | undefined {
   if (since === undefined) return undefined
   const [, count, unit] = AGO.exec(since) ?? []

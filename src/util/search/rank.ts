@@ -12,7 +12,7 @@ export interface Entry {
   readonly text: string
   readonly role: string
   readonly tool?: string
-  /** The file or the command that a tool was called with. */
+  /** The file or command that the tool was called with. */
   readonly about?: string
   readonly at?: number
 }
@@ -20,10 +20,10 @@ export interface Entry {
 /** The words of an entry by passage, as numbers. */
 export interface Indexed {
   readonly spans: readonly Span[]
-  /** Where the words of each passage end. */
+  /** The end of each passage in `words`. */
   readonly ends: Uint32Array
   readonly words: Uint32Array
-  /** Of the tool and what it was called with. */
+  /** The words of the tool's name and its argument. */
   readonly head: Uint32Array
 }
 
@@ -36,31 +36,34 @@ export interface Counts {
 export interface Candidate {
   readonly entry: Entry
   readonly indexed: Indexed
-  /** What stands before it in the conversation is not among the candidates. */
+  /** The entry before it in the conversation is not among the candidates. */
   readonly isApart?: boolean
 }
 
 export interface Ranked {
-  /** Which candidate. */
+  /** The index of the candidate. */
   readonly entry: number
   readonly passage: number
   readonly score: number
 }
 
-/** Saturation and normalisation by length, as they are used everywhere. */
+/** BM25's usual constants for saturation and length normalisation. */
 const [K1, B] = [1.2, 0.75]
-/** Words of a passage of usual length. The mean of a corpus would be another count for stores to keep, and moves results by a hundredth. */
+/**
+ * The usual number of words of a passage. Using the mean of the corpus would be one more count for stores to keep, and changes results by a
+ * hundredth.
+ */
 const USUAL_LENGTH = 60
-/** What the passages one and two away add. */
+/** The weights of the passages one and two positions away. */
 const AROUND = [0.5, 0.25] as const
-/** What people wrote says what was wanted. */
+/** Text of users counts more, because it says what was wanted. */
 const PEOPLE = 1.2
-/** An exact string that was asked for. */
+/** The factor for an exact string of the query. */
 const EXACT = 3
 
 export const headOf = ({ tool = '', about = '' }: Pick<Entry, 'tool' | 'about'>): string => `${tool} ${about}`.trim()
 
-/** The words of an entry as numbers, each passage in the language of the whole. */
+/** The words of an entry as numbers, with all passages in the language of the whole entry. */
 export function indexOf(entry: Entry): Indexed {
   const spans = passagesOf(entry.text)
   const read = readerOf(entry.text)
@@ -77,7 +80,7 @@ export function indexOf(entry: Entry): Indexed {
   }
 }
 
-/** Whether an entry is one of those that were asked about. */
+/** Whether an entry passes the query's filters. */
 function isAsked({ file, tool, role, since, exact, isOnlyExact }: Query, entry: Entry): boolean {
   if (role !== undefined && entry.role !== role) return false
   if (tool !== undefined && entry.tool?.toLowerCase().includes(tool) !== true) return false

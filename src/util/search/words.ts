@@ -8,14 +8,14 @@ import { stemmer as russian } from '@orama/stemmers/russian'
 import { stemmer as spanish } from '@orama/stemmers/spanish'
 
 /*
- * One idea of a word for every store and for `recall`, so that a search finds the same on each of them: runs of letters and digits, lower-cased,
- * by their stem. Names of code are found by their parts and whole (`readFile`, `read_file`, `src/read.ts`). Scripts written without spaces are
- * indexed by character and by pair of characters.
+ * One definition of a word for every store and for `recall`, so that a search gives the same results on each: runs of letters and digits, in lower
+ * case, reduced to their stem. Names in code are found by their parts and whole (`readFile`, `read_file`, `src/read.ts`). Scripts without spaces
+ * are indexed by character and by pair of characters.
  */
 
 interface Language {
   readonly stem: (word: string) => string
-  /** Words that say nothing about what a text is about. They tell the language, and a question is not searched by them. */
+  /** Frequent words: they identify the language and are left out of queries. */
   readonly common: ReadonlySet<string>
 }
 
@@ -60,31 +60,31 @@ const RUSSIAN = language(
   'а без бы был была были было быть в вам вас весь во вот все вы где да для до его ее если есть же за и из или им их к как когда кто ли мне меня мы на не него нет но о об он она они от по под при с со так там то тот ты у уже что чтобы это этот я',
 )
 
-/** Stores of 0.2.0 hold words as they were written. */
+/** Stores of 0.2.0 contain words without stemming. */
 const AS_WRITTEN = language((word) => word, '')
 
-/** Runs of letters and digits, with what ties them to a name or a path. */
+/** Runs of letters and digits, with the characters that join them to a name or a path. */
 const NAME = /[\p{L}\p{N}\p{M}]+(?:[_\-./\\:@]{1,2}[\p{L}\p{N}\p{M}]+)*/gu
-/** The same, and several times faster. */
+/** The same for ASCII text, and several times faster. */
 const ASCII_NAME = /[A-Za-z0-9]+(?:[_\-./\\:@]{1,2}[A-Za-z0-9]+)*/g
 const PART = /[\p{L}\p{N}\p{M}]+/gu
-/** Where one part of a name ends and the next begins: `readFile`, `HTTPServer`. */
+/** The border between two parts of a name: `readFile`, `HTTPServer`. */
 const HUMP = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
 const UNSPACED_RUN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]+/gu
 const CYRILLIC = /\p{sc=Cyrillic}/u
-/** Longer runs are data (base64, hashes); their first characters find them. */
+/** Longer runs are data (base64, hashes) and are found by their first characters. */
 const MAX_WORD = 40
 const MAX_QUERY_WORDS = 32
-/** A text is judged by as much of its beginning. */
-const JUDGED = 2_000
+/** The number of characters from which a text's language is determined. */
+const DETECTION_CHARACTERS = 2_000
 
-/** The words of a text as an index holds them, in their order. A name gives its parts, and itself after them. */
+/** The words of a text for an index, in order. A name gives its parts and then itself. */
 export const wordsOf = (text: string): string[] => readerOf(text)(text)
 
-/** Reads parts of a text in the language of the whole. */
+/** Splits parts of a text into words, in the language of the whole text. */
 export function readerOf(text: string): (part: string) => string[] {
-  const stem = stemsOf(judged(text).spoken)
+  const stem = stemsOf(detectLanguage(text).spoken)
   return (part) => {
     const found: string[] = []
     for (const name of part.match(isAscii(part) ? ASCII_NAME : NAME) ?? [])
@@ -93,12 +93,12 @@ export function readerOf(text: string): (part: string) => string[] {
   }
 }
 
-/** One word to look for, in every form in which an index may hold it: the language of a short question is a guess. */
+/** A word to search for, in every form that an index may contain: the language of a short query is a guess. */
 export type AskedWord = readonly string[]
 
-/** Distinct words to look for. What every text says is left out where there is anything else. */
+/** The distinct words of a query. Frequent words are left out unless there are no others. */
 export function queryWords(query: string): readonly AskedWord[] {
-  const { spoken, isSure } = judged(query)
+  const { spoken, isSure } = detectLanguage(query)
   const readers = [spoken, ...(isSure ? [] : LATIN.filter((each) => each !== spoken)), AS_WRITTEN]
   const named = query.match(NAME) ?? []
   const telling = named.filter((name) => !spoken.common.has(name.toLowerCase()))
@@ -106,7 +106,7 @@ export function queryWords(query: string): readonly AskedWord[] {
   for (const name of telling.length > 0 ? telling : named) {
     const all = readers.map((each) => stemsOf(each)(name))
     for (const [i, word] of all[0]!.entries()) {
-      // Pairs of characters are enough where a run has two or more.
+      // For runs of two or more characters, their pairs are enough.
       if (UNSPACED.test(word) && all[0]!.length > 1 && Array.from(word).length === 1) continue
       forms.set(word, [...new Set(all.map((each) => each[i]!))])
     }
@@ -114,9 +114,9 @@ export function queryWords(query: string): readonly AskedWord[] {
   return [...forms.values()].slice(0, MAX_QUERY_WORDS)
 }
 
-/** By the words that only one language has so often. Sure where one has any, and more than the others. */
-function judged(text: string): { readonly spoken: Language; readonly isSure: boolean } {
-  const words = text.slice(0, JUDGED).toLowerCase().match(PART) ?? []
+/** The language whose frequent words occur most. Sure if there is at least one, and more than of any other language. */
+function detectLanguage(text: string): { readonly spoken: Language; readonly isSure: boolean } {
+  const words = text.slice(0, DETECTION_CHARACTERS).toLowerCase().match(PART) ?? []
   const counts = LATIN.map(({ common }) => words.filter((word) => common.has(word)).length)
   const most = Math.max(...counts)
   const at = counts.indexOf(most)
@@ -130,7 +130,7 @@ const isAscii = (text: string): boolean => {
 
 type Stems = (name: string) => readonly string[]
 
-/** Names come again and again; so many are kept by language. */
+/** The number of names cached for each language. */
 const MOST_KEPT = 50_000
 const KEPT = new Map<Language, Stems>()
 
@@ -162,7 +162,7 @@ function wordsOfName(name: string, { stem }: Language): readonly string[] {
   const parts = runs.flatMap((run) => run.split(HUMP)).map((part) => part.toLowerCase())
   const words = parts.flatMap((part) => (UNSPACED.test(part) ? pieces(part, stemmed) : [stemmed(part)]))
   if (parts.length === 1) return words
-  // A path is found by its last name as well.
+  // A path is also found by its file name.
   const last = runs.length > 2 ? runs.slice(-2).join('').toLowerCase() : ''
   return [...words, stemmed(parts.join('')), ...(last === '' ? [] : [stemmed(last)])]
 }
@@ -181,7 +181,7 @@ function pieces(run: string, stemmed: (word: string) => string): string[] {
   return out
 }
 
-/** A word as a number, for an index in memory: two words share one in a thousand million. */
+/** A word as a number, for an index in memory; two words share a number once in a thousand million. */
 export function numberOf(word: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < word.length; i++) hash = Math.imul(hash ^ word.charCodeAt(i), 0x01000193)

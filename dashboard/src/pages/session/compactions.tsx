@@ -49,7 +49,7 @@ export function Compactions({ page, changed }: { page: SessionPage; changed: () 
 
 interface FieldProps {
   name: string
-  /** Behind the name, while nothing is written. */
+  /** Shown next to the name while the field is empty. */
   hint?: string
   isWide?: boolean
   value: string
@@ -101,7 +101,7 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
       )}
       <div class="toolbar">
         <a href={linkTo('session', { tenant, session, tab: 'request', epoch: each.id, agent: each.agent })}>
-          What was taken out
+          What was removed
         </a>
         {each.isStanding && (
           <Action
@@ -121,7 +121,7 @@ function Compaction({ of: each, page, changed }: { of: PageCompaction; page: Ses
   )
 }
 
-/** Of the prompt alone, at list prices. */
+/** The cost of the prompt alone, at list prices. */
 function Price({ of: { before, once, after } }: { of: CompactionPrice }) {
   return (
     <>
@@ -143,7 +143,7 @@ const RECALL: readonly (readonly [name: keyof RecordRecall, title: string])[] = 
   ['errors', 'open errors'],
 ]
 
-/** What the prompt still says of what was taken out of it. */
+/** How much of the removed history the prompt still says. */
 function Recall({ of: recall }: { of: RecordRecall }) {
   return (
     <>

@@ -12,14 +12,14 @@ import { linkTo, placeOf } from '../../route.ts'
 
 const PAGE = 100
 
-/** The conversation as the client knows it on the left, what is sent of it on the right. */
+/** The client's conversation on the left, and what is sent of it on the right. */
 export function Conversation({ page }: { page: SessionPage }) {
   const { tenant, session } = page
   const { query } = placeOf(location.hash)
   const [agent, setAgent] = useState(query['agent'] ?? page.agents.at(-1) ?? 'main')
   const [from, setFrom] = useState<number>()
   const epoch = query['epoch']
-  // The newest items are what the next request ends with, so the last page comes first.
+  // Opens the last page first, because the newest items are at the end of the next request.
   const start = from ?? Math.max(0, Math.floor((page.items - 1) / PAGE) * PAGE)
   const loaded = useLoad(
     (signal) =>

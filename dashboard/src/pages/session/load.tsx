@@ -9,7 +9,7 @@ type Values = readonly (number | null)[]
 
 interface LoadValues {
   readonly sent: Values
-  /** What the prompts would have been without any compaction. */
+  /** The prompts without any compaction. */
   readonly whole?: Values
   readonly cached?: Values
   readonly limit?: { readonly name: string; readonly values: Values }
@@ -17,7 +17,7 @@ interface LoadValues {
   readonly thresholds?: { readonly high: Values; readonly low: Values }
 }
 
-/** The lines of a chart of prompts, from those that others cover to those that cover them. */
+/** The lines of a prompt chart, in drawing order. */
 export function loadLines({ sent, whole, cached, limit, thresholds }: LoadValues): Line[] {
   const line = (name: string, colour: string, values: Values | undefined, look: Partial<Line>): Line[] =>
     values === undefined || values.every((value) => value === null) ? [] : [{ name, colour, values, ...look }]
@@ -31,7 +31,7 @@ export function loadLines({ sent, whole, cached, limit, thresholds }: LoadValues
   ]
 }
 
-/** The prompts over the calls, against the limit and the thresholds. */
+/** The prompts by call, with the limit and the thresholds. */
 export function Load({ page }: { page: SessionPage }) {
   const turns = useMemo(() => page.callList.filter(({ purpose }) => purpose === 'turn'), [page])
   const [agent, setAgent] = useState('')
@@ -79,7 +79,7 @@ function describe(calls: readonly PageCall[], compactions: readonly PageCompacti
   return `${calls.length} calls. Largest prompt ${tokens(peak)} tokens; without compaction it would have been ${tokens(whole)}. ${compactions.length} compactions.`
 }
 
-/** What the prompts are made of, stacked. The largest parts have a name of their own. */
+/** The parts of the prompts, stacked. Only the largest parts have their own colour and name. */
 export function Composition({ x, parts }: { x: readonly number[]; parts: readonly StackedPart[] }) {
   const lines = parts.map(({ name, tops }, index): Line => {
     return { name, values: tops, colour: partColour(index), isLayer: true }
@@ -105,7 +105,7 @@ export function Composition({ x, parts }: { x: readonly number[]; parts: readonl
   )
 }
 
-/** The style sheet has so many. */
+/** The number of colours in the style sheet. */
 const COLOURS = 8
 const partColour = (index: number): string => `--part${1 + (index % COLOURS)}`
 

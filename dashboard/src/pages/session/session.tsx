@@ -63,7 +63,7 @@ export function SessionView({ query, subscribe }: { query: Readonly<Record<strin
   )
 }
 
-/** How the session stands, in a row of figures. */
+/** The session's main figures. */
 function Headline({ page }: { page: SessionPage }) {
   const { usage } = page
   const last = page.callList.findLast(({ purpose }) => purpose === 'turn')
@@ -73,12 +73,12 @@ function Headline({ page }: { page: SessionPage }) {
       <Figure
         name="next request, at least"
         value={<LoadBar load={next} limit={page.limit} window={page.window} />}
-        hint="Last prompt and its answer; what the client adds comes on top"
+        hint="Last prompt and its answer, without what the client adds next"
       />
       <Figure
         name="limit"
         value={page.limit === 0 ? 'unknown' : `${tokens(page.limit)} of ${tokens(page.window)}`}
-        hint="What fits beside the answer, of the model's window"
+        hint="The part of the model's window that the prompt may use"
       />
       <Figure name="calls" value={tokens(page.calls)} />
       <Figure name="compactions" value={page.compactions} />
@@ -129,7 +129,7 @@ function Audit({ page }: { page: SessionPage }) {
   )
 }
 
-/** What the model asked tools of ours, and what they answered. The client saw none of it. */
+/** Calls of our tools and their answers, which the client did not see. */
 function Hidden({ page }: { page: SessionPage }) {
   const { tenant, session, version } = page
   const loaded = useLoad(
@@ -140,7 +140,7 @@ function Hidden({ page }: { page: SessionPage }) {
   return (
     <Card title="Steps that the client did not see">
       <p class="dim">
-        The model may ask for what was taken out of its prompt. Such calls are answered here; the client gets the answer
+        The model may ask for what was removed from its prompt. Such calls are answered here; the client gets the answer
         that comes after them.
       </p>
       <Problem of={loaded} />

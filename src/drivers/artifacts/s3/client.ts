@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import { createHash } from 'node:crypto'
 import type { Span } from '../../crypto/byte-seal.ts'
+import { importOptional } from '../../optional-package.ts'
 
 export interface S3Credentials {
   readonly accessKeyId: string
@@ -36,13 +37,7 @@ const LONGEST_WAIT_MS = 5000
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const NOTHING = new Uint8Array()
 
-const library = () =>
-  import('aws4fetch').catch((cause: unknown) => {
-    throw new PlimsollError('bad-config', 'Artifacts in S3 need the package aws4fetch.', {
-      advice: 'Run `npm install aws4fetch`.',
-      cause,
-    })
-  })
+const library = () => importOptional<typeof import('aws4fetch')>('aws4fetch', 'Keeping artifacts in S3')
 
 /** The calls that artifacts need, all over one request function. Keys are plain ASCII. */
 export function s3Client(options: S3Options) {

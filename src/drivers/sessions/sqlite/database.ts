@@ -1,10 +1,11 @@
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { isPlimsollError, PlimsollError } from '../../../core/errors.ts'
 import { makeFolderSync } from '../../../util/make-folder.ts'
 import { withoutExperimentalWarning } from '../../../util/without-experimental-warning.ts'
 import type { Row, SqlValue } from '../sql/job.ts'
+import { packageRequire, packageRoot } from '../../../util/package-root.ts'
 
 /**
  * The little that this package asks of an SQLite library. Synchronous, one connection, statements prepared once.
@@ -28,7 +29,7 @@ interface NativeDatabase {
 
 type NativeConstructor = new (path: string) => NativeDatabase
 
-const require = createRequire(import.meta.url)
+const require = packageRequire()
 
 /**
  * Opens the file, making it for this user only: 0600 in a 0700 directory, at creation and not by a later chmod. The WAL and
@@ -87,7 +88,7 @@ function load(): Library {
   }
   try {
     // libsql takes a lone object for named parameters and aborts the process on a lone Buffer; one array is always positional.
-    return { Database: require('libsql') as NativeConstructor, bind: (values) => [values] }
+    return { Database: libsql(), bind: (values) => [values] }
   } catch (cause) {
     throw new PlimsollError(
       'bad-config',
@@ -97,6 +98,15 @@ function load(): Library {
         cause,
       },
     )
+  }
+}
+
+/** Our package brings the library for common systems, without those for others; a `libsql` of the user's own comes first. */
+function libsql(): NativeConstructor {
+  try {
+    return require('libsql') as NativeConstructor
+  } catch {
+    return require(fileURLToPath(new URL('dist/libsql.cjs', packageRoot()))) as NativeConstructor
   }
 }
 

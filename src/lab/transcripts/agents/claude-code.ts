@@ -1,10 +1,10 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { piecesOf, usageOn } from '../shapes.ts'
 import { at, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf } from '../../../core/values.ts'
 
-/** Line types that Claude Code writes beside the messages. They never reach the model. */
+/** Line types beside the messages, which never reach the model. */
 const SIDE_TYPES = new Set([
   'summary',
   'file-history-snapshot',
@@ -15,8 +15,8 @@ const SIDE_TYPES = new Set([
 ])
 
 /**
- * Claude Code's session file. One response is several lines with one `message.id` and its usage on each of them;
- * `toolUseResult` repeats the result for the user interface. The system prompt and the tools are not recorded.
+ * Claude Code's session file. One response has several lines with the same `message.id`, each with its usage; `toolUseResult` repeats the result
+ * for the user interface. The system prompt and the tools are not in the file.
  */
 export const claudeCode: TranscriptLoader = {
   format: 'claude-code',
@@ -29,31 +29,31 @@ export const claudeCode: TranscriptLoader = {
     return type !== undefined && SIDE_TYPES.has(type)
   },
 
-  load(records, context) {
-    const agents = splitAgents(records)
+  load(values, context) {
+    const agents = splitAgents(values)
     return [...agents].map(([name, lines]) => loadAgent(lines, context, name))
   },
 }
 
-/** Sub-agents' lines may stand between those of the main conversation; each is a conversation of its own. */
-function splitAgents(records: readonly SourceRecord[]): Map<string, readonly SourceRecord[]> {
-  const agents = new Map<string, SourceRecord[]>()
-  for (const record of records) {
-    if (!isRecord(record.value)) continue
-    const side = record.value['isSidechain'] === true
-    const name = side ? (stringOf(record.value['agentId']) ?? 'sidechain') : ''
+/** Separates sub-agents' lines, which may stand between those of the main conversation, into conversations of their own. */
+function splitAgents(values: readonly SourceValue[]): Map<string, readonly SourceValue[]> {
+  const agents = new Map<string, SourceValue[]>()
+  for (const entry of values) {
+    if (!isRecord(entry.value)) continue
+    const side = entry.value['isSidechain'] === true
+    const name = side ? (stringOf(entry.value['agentId']) ?? 'sidechain') : ''
     const lines = agents.get(name)
-    if (lines === undefined) agents.set(name, [record])
-    else lines.push(record)
+    if (lines === undefined) agents.set(name, [entry])
+    else lines.push(entry)
   }
-  // A sub-agent's own file has side lines only, perhaps behind a line that belongs to no conversation.
+  // The file of a sub-agent has only side lines, or one line before them that belongs to no conversation.
   if (agents.size > 1 && !(agents.get('') ?? []).some(({ value }) => isRecord(value) && isRecord(value['message']))) {
     agents.delete('')
   }
   return agents
 }
 
-function loadAgent(records: readonly SourceRecord[], context: LoadContext, name: string): Recording {
+function loadAgent(values: readonly SourceValue[], context: LoadContext, name: string): Recording {
   const builder = new RecordingBuilder({
     format: 'claude-code',
     wire: 'anthropic-messages',
@@ -63,9 +63,9 @@ function loadAgent(records: readonly SourceRecord[], context: LoadContext, name:
   const everything = context.options.resend === 'everything'
   const seen = new Set<string>()
   const branches = new Branches()
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
-    // A resumed session copies the lines of its predecessor.
+    // A resumed session copies the lines of the previous one.
     const uuid = stringOf(value['uuid'])
     if (uuid !== undefined && seen.has(uuid)) continue
     if (uuid !== undefined) seen.add(uuid)
@@ -85,18 +85,18 @@ function loadAgent(records: readonly SourceRecord[], context: LoadContext, name:
 
 interface Link {
   readonly parent: string | undefined
-  /** Id of the response that the line belongs to. */
+  /** The id of the response that the line belongs to. */
   readonly answer: string | undefined
   readonly isMessage: boolean
   readonly line: number
 }
 
-/** Notices when a prompt hangs on an older line than the newest answer: the user went back and asked something else. */
+/** Detects that the user went back: a prompt then follows a line older than the newest answer. */
 class Branches {
   readonly #links = new Map<string, Link>()
   #newestAnswer: string | undefined
 
-  /** The line to go back to, if this one leaves the branch of the newest answer. */
+  /** The line to go back to, if this one does not continue the newest answer. */
   add(value: Fields, line: number): number | undefined {
     const uuid = stringOf(value['uuid'])
     if (uuid === undefined) return undefined
@@ -114,7 +114,7 @@ class Branches {
     let backTo: number | undefined
     for (let next: string | undefined = parent; next !== undefined;) {
       const link: Link | undefined = this.#links.get(next)
-      // A chain that leads out of the file proves nothing.
+      // If the parents lead out of the file, it is unknown whether the user went back.
       if (link === undefined || link.answer === this.#newestAnswer) return undefined
       if (link.isMessage) backTo ??= link.line
       next = link.parent
@@ -124,7 +124,7 @@ class Branches {
   }
 }
 
-/** Something the user typed; results and reminders follow other rules. */
+/** Text that the user typed; results and reminders have other parents. */
 const isPrompt = (value: Fields): boolean =>
   value['type'] === 'user' &&
   value['isMeta'] !== true &&
@@ -133,7 +133,7 @@ const isPrompt = (value: Fields): boolean =>
 
 function addAnswer(builder: RecordingBuilder, value: Fields, message: Fields, line: number): void {
   const model = stringOf(message['model'])
-  // Placeholders that the client wrote itself after an error or a local command: no model was called.
+  // The client writes these itself after an error or a local command, without a model call.
   if (model === '<synthetic>') return
   builder.answer({
     pieces: piecesOf(message['content']),

@@ -5,7 +5,7 @@ import { usageIn } from '../../../core/usage.ts'
 import { type Piece, piecesOf } from '../shapes.ts'
 import { at, jsonText, objectOf, timeOf, withoutKeys } from '../values.ts'
 
-/** Cline's session file: Anthropic-like blocks, files as blocks of their own, the prompt in `system_prompt`. */
+/** Cline's session file: blocks as in Anthropic's format, separate blocks for files, the system prompt in `system_prompt`. */
 export const cline: TranscriptLoader = {
   format: 'cline',
   recognises: (value) =>
@@ -13,14 +13,14 @@ export const cline: TranscriptLoader = {
     Array.isArray(value['messages']) &&
     'sessionId' in value &&
     ('system_prompt' in value || 'agent' in value),
-  load: (records, context) => records.map(({ value, line }) => loadSession(objectOf(value), line, context)),
+  load: (values, context) => values.map(({ value, line }) => loadSession(objectOf(value), line, context)),
 }
 
 function loadSession(document: Fields, line: number, context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'cline', wire: 'anthropic-messages', ...context })
   builder.system(textOf(document['system_prompt']))
   for (const message of recordsIn(document['messages'])) {
-    const pieces = piecesOf(message['content']).map(asOnTheWire)
+    const pieces = piecesOf(message['content']).map(asWireBlock)
     if (message['role'] !== 'assistant') builder.user(pieces, line)
     else {
       builder.answer({
@@ -35,17 +35,17 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
   return builder.build()
 }
 
-function asOnTheWire(block: Piece): Piece {
+function asWireBlock(block: Piece): Piece {
   if (typeof block === 'string') return block
   if (block['type'] === 'file') return `<file path="${textOf(block['path'])}">\n${textOf(block['content'])}\n</file>`
   if (block['type'] !== 'tool_result') return block
-  // `name` is Cline's own, and so are some tools' results; the wire takes neither.
+  // `name` and some tools' results are Cline's own, and not valid on the wire.
   const { content } = block
   const isOwn = recordsIn(content).some(({ type }) => type === undefined)
   return { ...withoutKeys(block, ['name']), content: isOwn ? jsonText(content) : content }
 }
 
-/** Cline's input includes what was read from the cache. */
+/** Cline's input count includes tokens read from the cache. */
 const USAGE = {
   input: 'inputTokens',
   cacheRead: 'cacheReadTokens',

@@ -1,5 +1,5 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { usageIn } from '../../../core/usage.ts'
 import { at, timeOf } from '../values.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
@@ -7,8 +7,8 @@ import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '..
 const ENVELOPES = new Set(['session_meta', 'turn_context', 'response_item', 'event_msg', 'compacted'])
 
 /**
- * Codex CLI's rollout file: the items of the Responses API as they were sent and received, with `token_count` events that
- * carry the usage of the newest call. The oldest files have the items without an envelope.
+ * Codex CLI's rollout file: the items of the Responses API as they were sent and received, and `token_count` events with the usage of the newest
+ * call. In the oldest files, the items have no envelope.
  */
 export const codexRollout: TranscriptLoader = {
   format: 'codex-rollout',
@@ -16,7 +16,7 @@ export const codexRollout: TranscriptLoader = {
     if (!isRecord(value)) return false
     return (ENVELOPES.has(stringOf(value['type']) ?? '') && isRecord(value['payload'])) || isBareItem(value)
   },
-  load: (records, context) => [loadRollout(records, context)],
+  load: (values, context) => [loadRollout(values, context)],
 }
 
 const isBareItem = (value: Fields): boolean =>
@@ -25,17 +25,17 @@ const isBareItem = (value: Fields): boolean =>
   ['reasoning', 'function_call', 'function_call_output', 'local_shell_call'].includes(stringOf(value['type']) ?? '')
 
 interface Progress {
-  /** Something came in since the newest answer: the next item of the model begins a new response. */
+  /** Input came after the newest answer, so the model's next item begins a new response. */
   inputSince: boolean
   responses: number
   totalTokens: number
   model: string | undefined
 }
 
-function loadRollout(records: readonly SourceRecord[], context: LoadContext): Recording {
+function loadRollout(values: readonly SourceValue[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'codex-rollout', wire: 'openai-responses', ...context })
   const progress: Progress = { inputSince: true, responses: 0, totalTokens: -1, model: undefined }
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     const payload = isRecord(value['payload']) ? value['payload'] : value
     switch (value['type']) {
@@ -67,7 +67,7 @@ function addItem(
   time: number | undefined,
   progress: Progress,
 ): void {
-  // Reasoning without its encrypted content and without a summary says nothing, and cannot be sent back.
+  // Reasoning without encrypted content and without a summary is empty and cannot be sent back.
   if (item['type'] === 'reasoning' && item['encrypted_content'] === undefined && !hasWords(item)) return
   if (item['type'] === undefined && item['role'] === undefined) return
   if (!isModelItem(item)) {
@@ -91,7 +91,7 @@ const hasWords = (reasoning: Fields): boolean =>
 
 const CALLS = /^(?:reasoning|.*_call)$/
 
-/** An item that the model produced, not the client. */
+/** An item of the model, not of the client. */
 const isModelItem = (item: Fields): boolean =>
   item['type'] === 'message' || item['type'] === undefined
     ? item['role'] === 'assistant'
@@ -104,7 +104,7 @@ const USAGE = {
   reasoning: 'reasoning_output_tokens',
 }
 
-/** The event repeats when only the rate limits changed; a changed total is a call. It also ends the response. */
+/** Such an event ends the response. It is repeated when only the rate limits changed, so only a changed total counts as a call. */
 function tokenCount(builder: RecordingBuilder, payload: Fields, progress: Progress): void {
   const total = numberOf(at(payload, 'info', 'total_token_usage', 'total_tokens'))
   const usage = usageIn(at(payload, 'info', 'last_token_usage'), USAGE)
@@ -113,7 +113,7 @@ function tokenCount(builder: RecordingBuilder, payload: Fields, progress: Progre
   if (builder.usage(usage)) progress.inputSince = true
 }
 
-/** The history gives way to the replacement list; older files have the summary text alone. */
+/** Replaces the history by the replacement list, or in older files by the summary text. */
 function compacted(builder: RecordingBuilder, payload: Fields, line: number): void {
   if (!builder.compact(line)) return
   const replacement = recordsIn(payload['replacement_history'])

@@ -1,21 +1,21 @@
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { at, jsonText, objectOf, timeOf } from '../values.ts'
 
 const EVENT = /^(session|hook|system|user|assistant|tool|permission|subagent|skill|abort)\b/
 
-/** GitHub Copilot CLI's event log. Input tokens are only totalled at the end of the session, so calls have no usage. */
+/** GitHub Copilot CLI's event log. It only has the sum of the input tokens at the end of the session, so calls have no usage. */
 export const copilotCli: TranscriptLoader = {
   format: 'copilot-cli',
   recognises: (value) =>
     isRecord(value) && isRecord(value['data']) && EVENT.test(stringOf(value['type']) ?? '') && 'id' in value,
-  load: (records, context) => [loadEvents(records, context)],
+  load: (values, context) => [loadEvents(values, context)],
 }
 
-function loadEvents(records: readonly SourceRecord[], context: LoadContext): Recording {
+function loadEvents(values: readonly SourceValue[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'copilot-cli', wire: 'openai-chat', ...context })
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     const data = objectOf(value['data'])
     switch (value['type']) {
@@ -72,7 +72,7 @@ const resultOf = (data: Fields): Fields => ({
 
 function addCompaction(builder: RecordingBuilder, data: Fields, line: number): void {
   const summary = stringOf(data['summaryContent'])
-  // A compaction that failed changes nothing.
+  // A failed compaction changes nothing.
   if (summary === undefined || !builder.compact(line)) return
   builder.user([summary], line)
 }

@@ -6,9 +6,9 @@ import type { Piece } from '../shapes.ts'
 import { at, jsonText, timeOf } from '../values.ts'
 
 /**
- * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines where a message with a known id replaces
- * the older one, `$rewindTo` takes back a message and all after it, and `$set` changes the session's fields; with `messages`
- * among them it puts another history in the place of the old one, as compression does.
+ * Gemini CLI's chat recording: one JSON object with `messages`, or (newer) JSON lines. There, a message with a known id replaces the older one,
+ * `$rewindTo` removes a message and all after it, and `$set` changes fields of the session; if `messages` is among them, it replaces the history,
+ * as compression does.
  */
 export const geminiCli: TranscriptLoader = {
   format: 'gemini-cli',
@@ -17,16 +17,16 @@ export const geminiCli: TranscriptLoader = {
     if (isRecord(value['$set']) || '$rewindTo' in value || isSession(value)) return true
     return isMessage(value) && 'timestamp' in value && !('uuid' in value)
   },
-  load(records, context) {
+  load(values, context) {
     const sessions: Session[] = []
-    for (const { value, line } of records) {
+    for (const { value, line } of values) {
       if (!isRecord(value)) continue
       if (isSession(value)) {
         sessions.push(newSession())
         for (const message of recordsIn(value['messages'])) addMessage(sessions.at(-1) as Session, message, line)
       } else {
         if (sessions.length === 0) sessions.push(newSession())
-        applyRecord(sessions.at(-1) as Session, value, line)
+        applyChange(sessions.at(-1) as Session, value, line)
       }
     }
     return sessions.map((session) => loadSession(session, context))
@@ -36,11 +36,11 @@ export const geminiCli: TranscriptLoader = {
 interface Entry {
   readonly message: Fields
   readonly line: number
-  /** Put there in place of an older history: no call of this session. */
+  /** Replaces an older history, so it is not a call of this session. */
   readonly isReplacement: boolean
 }
 
-/** Each stretch of history begins where another one was put in its place. */
+/** A new stretch begins where the history is replaced. */
 type Session = { readonly line: number; entries: Entry[] }[]
 
 const newSession = (): Session => [{ line: 0, entries: [] }]
@@ -52,20 +52,20 @@ const isMessage = (value: Fields): boolean =>
   ['user', 'gemini', 'info', 'error', 'warning'].includes(stringOf(value['type']) ?? '') &&
   typeof value['id'] === 'string'
 
-function applyRecord(session: Session, record: Fields, line: number): void {
+function applyChange(session: Session, change: Fields, line: number): void {
   const stretch = session.at(-1) as Session[number]
-  const rewindTo = stringOf(record['$rewindTo'])
+  const rewindTo = stringOf(change['$rewindTo'])
   if (rewindTo !== undefined) {
     const index = stretch.entries.findIndex(({ message }) => message['id'] === rewindTo)
     stretch.entries = stretch.entries.slice(0, Math.max(0, index))
-  } else if (isRecord(record['$set'])) {
-    if (Array.isArray(record['$set']['messages'])) replaceHistory(session, recordsIn(record['$set']['messages']), line)
-  } else if (isMessage(record)) addMessage(session, record, line)
+  } else if (isRecord(change['$set'])) {
+    if (Array.isArray(change['$set']['messages'])) replaceHistory(session, recordsIn(change['$set']['messages']), line)
+  } else if (isMessage(change)) addMessage(session, change, line)
 }
 
 function replaceHistory(session: Session, messages: readonly Fields[], line: number): void {
   const stretch = session.at(-1) as Session[number]
-  // The same messages once more, perhaps without the last ones: a checkpoint or a rollback.
+  // The same messages, perhaps without the last ones: a checkpoint or a rollback.
   const known = new Map(stretch.entries.map((entry) => [entry.message['id'], entry]))
   if (messages.every((message) => known.has(message['id']))) {
     stretch.entries = messages.map((message) => ({ ...(known.get(message['id']) as Entry), message }))
@@ -78,13 +78,13 @@ function replaceHistory(session: Session, messages: readonly Fields[], line: num
 
 function addMessage(session: Session, message: Fields, line: number): void {
   const { entries } = session.at(-1) as Session[number]
-  // Nearly always the newest one: a message is written again while its tools run.
+  // Usually the newest one: a message is written again while its tools run.
   const index = entries.findLastIndex((entry) => entry.message['id'] === message['id'])
   if (index >= 0) entries[index] = { ...(entries[index] as Entry), message }
   else entries.push({ message, line, isReplacement: false })
 }
 
-/** What the client says by itself when the model is to go on; it keeps the wire's order of turns and is not recorded. */
+/** The client sends this by itself to make the model continue. It is not in the file; we add it to keep roles alternating. */
 const CONTINUE = 'Please continue.'
 
 function loadSession(session: Session, context: LoadContext): Recording {
@@ -128,7 +128,7 @@ function addAnswer(builder: RecordingBuilder, { message, line, isReplacement }: 
 const piecesIn = (content: unknown): readonly Piece[] =>
   [content].flat().filter((part): part is Piece => (typeof part === 'string' && part !== '') || isRecord(part))
 
-/** The function's response, and beside it whatever media it brought along. */
+/** The function's response, and the media that came with it. */
 function resultsIn({ id, name, result, status }: Fields): readonly Piece[] {
   const responseOf = (response: unknown): Fields => ({ functionResponse: { id, name, response } })
   if (typeof result === 'string') return [responseOf({ [status === 'error' ? 'error' : 'output']: result })]

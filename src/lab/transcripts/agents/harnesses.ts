@@ -5,8 +5,8 @@ import type { LoadContext, RecordedTool, Recording, TranscriptLoader } from '../
 import { at, jsonText, objectOf, timeOf, withoutKeys } from '../values.ts'
 
 /**
- * OpenHands' event log: actions of the agent and observations of its tools. Newer events carry the model's response (the
- * same one on every event that came of it); older ones have the action's arguments alone.
+ * OpenHands' event log: actions of the agent and observations of its tools. Newer events contain the model's response (repeated in every event that
+ * it led to); older ones only the action's arguments.
  */
 export const openHands: TranscriptLoader = {
   format: 'openhands',
@@ -15,8 +15,8 @@ export const openHands: TranscriptLoader = {
     const [first] = recordsIn(events)
     return first !== undefined && ('action' in first || 'observation' in first)
   },
-  load: (records, context) =>
-    records.map(({ value, line }) => {
+  load: (values, context) =>
+    values.map(({ value, line }) => {
       const document = objectOf(value)
       const events = Array.isArray(value) ? value : document['history']
       return loadEvents(recordsIn(events), document, line, context)
@@ -60,11 +60,11 @@ const resultOf = (id: unknown, { content }: Fields): Fields => ({
   content: textOf(content),
 })
 
-/** `[{ type: 'function', function: { name, … } }]` as recorded tools. */
+/** Reads `[{ type: 'function', function: { name, … } }]`. */
 const toolsIn = (tools: unknown): readonly RecordedTool[] =>
   recordsIn(tools).map((tool) => ({ name: textOf(at(tool, 'function', 'name')), json: JSON.stringify(tool) }))
 
-/** Bookkeeping that the agent's model never sees. */
+/** Internal events that the agent's model never sees. */
 const HIDDEN = new Set(['recall', 'agent_state_changed', 'null', 'change_agent_state', 'condensation'])
 
 function addResponse(
@@ -90,9 +90,7 @@ function addResponse(
   })
 }
 
-/**
- * An action without the model's response: what the user said, what the agent said, or a call told by its arguments. True: a result follows.
- */
+/** Adds an action that has no model response: a message of user or agent, or a call reconstructed from its arguments. True if a result follows. */
 function addPlainAction(builder: RecordingBuilder, event: Fields, id: string, line: number): boolean {
   const name = textOf(event['action'])
   const own = ['action', 'id', 'timestamp', 'source', 'message']
@@ -113,13 +111,13 @@ function addPlainAction(builder: RecordingBuilder, event: Fields, id: string, li
   return true
 }
 
-/** SWE-agent's `.traj`: `history` is what the model saw, `trajectory` the same as steps. */
+/** SWE-agent's `.traj`: `history` is what the model saw, `trajectory` the same in steps. */
 export const sweAgent: TranscriptLoader = {
   format: 'swe-agent',
   recognises: (value) =>
     isRecord(value) && Array.isArray(value['trajectory']) && (Array.isArray(value['history']) || 'info' in value),
-  load: (records, context) =>
-    records.flatMap(({ value, line }) => (isRecord(value) ? [loadTrajectory(value, line, context)] : [])),
+  load: (values, context) =>
+    values.flatMap(({ value, line }) => (isRecord(value) ? [loadTrajectory(value, line, context)] : [])),
 }
 
 function loadTrajectory(document: Fields, line: number, context: LoadContext): Recording {
@@ -132,14 +130,14 @@ function loadTrajectory(document: Fields, line: number, context: LoadContext): R
   })
   builder.model(stringOf(at(document, 'info', 'model_name')))
   for (const message of recordsIn(document['history'])) {
-    // A demonstration shows another run's answers: history for this one, not calls of it.
+    // A demonstration contains answers of another run, which are not calls of this one.
     const isCall = message['is_demo'] !== true
     builder.chat(asChatMessage(message), { line, isCall })
   }
   return builder.build()
 }
 
-/** Keeps the keys of the wire and drops SWE-agent's own (agent, thought, action, message type). */
+/** Keeps the wire's keys and removes SWE-agent's (agent, thought, action, message type). */
 function asChatMessage(message: Fields): Fields {
   const role = stringOf(message['role']) ?? 'user'
   const callId = stringOf(message['tool_call_id']) ?? stringOf(listOf(message['tool_call_ids'])[0])
@@ -159,8 +157,8 @@ export const tauBench: TranscriptLoader = {
     recordsIn(Array.isArray(value) ? value : [value])
       .slice(0, 1)
       .some((task) => Array.isArray(task['traj'])),
-  load: (records, context) =>
-    records.flatMap(({ value, line }) =>
+  load: (values, context) =>
+    values.flatMap(({ value, line }) =>
       recordsIn(Array.isArray(value) ? value : [value]).map((task) => {
         const name = `task ${jsonText(task['task_id'])}, trial ${jsonText(task['trial'] ?? 0)}`
         const builder = new RecordingBuilder({ format: 'tau-bench', wire: 'openai-chat', ...context, name })
@@ -170,20 +168,17 @@ export const tauBench: TranscriptLoader = {
     ),
 }
 
-/**
- * tau2-bench results. The agent sees the policy, the user's words and its own tools; the simulated user's tools (telecom) stay
- * on the other side of the conversation.
- */
+/** tau2-bench results. The agent sees the policy, the user's words and its own tools, but not the simulated user's tools (telecom). */
 export const tau2Bench: TranscriptLoader = {
   format: 'tau2-bench',
   recognises: (value) => simulationsOf(value).slice(0, 1).some(isSimulation),
-  load: (records, context) =>
-    records.flatMap(({ value, line }) =>
+  load: (values, context) =>
+    values.flatMap(({ value, line }) =>
       simulationsOf(value).map((simulation) => loadSimulation(objectOf(value), simulation, line, context)),
     ),
 }
 
-/** A result file, or (some submissions) the bare list of its simulations. */
+/** A result file or, in some submissions, only the list of its simulations. */
 const simulationsOf = (value: unknown): readonly Fields[] =>
   recordsIn(Array.isArray(value) ? value : objectOf(value)['simulations'])
 
@@ -205,7 +200,7 @@ function loadSimulation(document: Fields, simulation: Fields, line: number, cont
     }
     const meta = {
       line,
-      // The greeting is a constant of the benchmark.
+      // The greeting is a constant of the benchmark, not an answer of the model.
       isCall: userSpoke,
       model,
       usage: usageOn('openai-chat', message['usage']),
@@ -216,7 +211,7 @@ function loadSimulation(document: Fields, simulation: Fields, line: number, cont
   return builder.build()
 }
 
-/** tau2 flattens calls to `{ id, name, arguments }` and gives a result the id of its call. */
+/** tau2 flattens calls to `{ id, name, arguments }` and gives a result its call's id. */
 function flatAsChat(message: Fields): Fields {
   if (message['role'] === 'tool') {
     return { role: 'tool', tool_call_id: message['id'], content: textOf(message['content']) }

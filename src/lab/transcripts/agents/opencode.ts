@@ -8,8 +8,8 @@ import type { Piece } from '../shapes.ts'
 import { at, objectOf, timeOf } from '../values.ts'
 
 /**
- * OpenCode's session as `opencode export` writes it: `{ info, messages: [{ info, parts }] }`. A tool part holds the call and
- * its result; `step-start` begins another model call inside one message.
+ * OpenCode's session as `opencode export` writes it: `{ info, messages: [{ info, parts }] }`. A tool part contains the call and its result;
+ * `step-start` begins another model call within a message.
  */
 export const openCode: TranscriptLoader = {
   format: 'opencode',
@@ -18,7 +18,7 @@ export const openCode: TranscriptLoader = {
     recordsIn(value['messages'])
       .slice(0, 1)
       .some((message) => isRecord(message['info']) && Array.isArray(message['parts'])),
-  load: (records, context) => records.map(({ value, line }) => loadSession(objectOf(value), line, context)),
+  load: (values, context) => values.map(({ value, line }) => loadSession(objectOf(value), line, context)),
 }
 
 function loadSession(document: Fields, line: number, context: LoadContext): Recording {
@@ -39,7 +39,7 @@ function loadSession(document: Fields, line: number, context: LoadContext): Reco
 }
 
 function addSteps(builder: RecordingBuilder, info: Fields, parts: readonly Fields[], line: number): void {
-  // OpenCode writes its summary as an assistant message and sends nothing older from then on.
+  // OpenCode writes its summary as an assistant message and sends nothing older after it.
   if (info['summary'] === true) {
     if (builder.compact(line)) builder.user([parts.flatMap(textIn).join('\n')], line)
     return
@@ -79,7 +79,7 @@ function resultBlock(part: Fields): readonly Fields[] {
   return [{ type: 'tool_result', tool_use_id: part['callID'], content, is_error }]
 }
 
-/** OpenCode's input excludes cached tokens, its output excludes reasoning. */
+/** OpenCode's input count excludes cached tokens, its output count excludes reasoning. */
 const USAGE = {
   input: ['input', 'cache.read', 'cache.write'],
   cacheRead: 'cache.read',
@@ -89,15 +89,15 @@ const USAGE = {
 }
 
 /**
- * OpenCode keeps a session as many small files: `session/<project>/<id>.json`, `message/<id>/*.json`, `part/<message>/*.json`.
- * Gives the same document that `opencode export` writes, as text; undefined when the file is no such session.
+ * OpenCode keeps a session in many small files: `session/<project>/<id>.json`, `message/<id>/*.json`, `part/<message>/*.json`. Returns the text
+ * that `opencode export` would write; undefined when the file is no such session.
  */
 export async function readOpenCodeStorage(sessionFile: string): Promise<string | undefined> {
   const storage = dirname(dirname(dirname(sessionFile)))
   if (basename(dirname(dirname(sessionFile))) !== 'session') return undefined
   const info = await readJson(sessionFile)
   const id = isRecord(info) ? stringOf(info['id']) : undefined
-  // Ids become folder names here; one with a separator is not OpenCode's.
+  // The id becomes a folder name, so ids with a separator are refused.
   if (id === undefined || !isSafeId(id)) return undefined
   const messages = []
   for (const message of await readFolder(join(storage, 'message', id))) {
@@ -110,7 +110,7 @@ export async function readOpenCodeStorage(sessionFile: string): Promise<string |
 
 const isSafeId = (id: string): boolean => /^[A-Za-z0-9_-]+$/.test(id)
 
-/** Names sort by the time of their making: ids are ascending. */
+/** Names sort by creation time, because ids are ascending. */
 async function readFolder(folder: string): Promise<readonly unknown[]> {
   const names = await readdir(folder).catch(() => [])
   const values: unknown[] = []

@@ -1,6 +1,6 @@
 import { isKnownUsage, usageIn } from '../../../core/usage.ts'
 import { RecordingBuilder } from '../builder.ts'
-import type { LoadContext, Recording, TranscriptLoader, SourceRecord } from '../recording.ts'
+import type { LoadContext, Recording, TranscriptLoader, SourceValue } from '../recording.ts'
 import { type Fields, isRecord, numberOf, recordsIn, stringOf, textOf } from '../../../core/values.ts'
 import { type Piece, piecesOf } from '../shapes.ts'
 import { at, objectOf, timeOf } from '../values.ts'
@@ -17,8 +17,8 @@ const TYPES = new Set([
 const ROLES = new Set(['user', 'assistant', 'toolResult', 'bashExecution'])
 
 /**
- * A session of the pi coding agent. It speaks to many providers; the history is written as Anthropic messages, since that
- * wire has room for all of it.
+ * A session of the pi coding agent, which works with many providers. The history is written as Anthropic messages, because that wire can express
+ * all of it.
  */
 export const pi: TranscriptLoader = {
   format: 'pi',
@@ -28,13 +28,13 @@ export const pi: TranscriptLoader = {
     if (type === 'message') return ROLES.has(stringOf(at(value, 'message', 'role')) ?? '')
     return TYPES.has(type) && 'timestamp' in value
   },
-  load: (records, context) => [loadSession(records, context)],
+  load: (values, context) => [loadSession(values, context)],
 }
 
-function loadSession(records: readonly SourceRecord[], context: LoadContext): Recording {
+function loadSession(values: readonly SourceValue[], context: LoadContext): Recording {
   const builder = new RecordingBuilder({ format: 'pi', wire: 'anthropic-messages', ...context })
   const entryLine = new Map<string, number>()
-  for (const { value, line } of records) {
+  for (const { value, line } of values) {
     if (!isRecord(value)) continue
     const id = stringOf(value['id'])
     if (id !== undefined) entryLine.set(id, line)
@@ -42,9 +42,9 @@ function loadSession(records: readonly SourceRecord[], context: LoadContext): Re
     else if (value['type'] === 'compaction') {
       if (!builder.compact(line, numberOf(value['tokensBefore']))) continue
       builder.user([textOf(value['summary'])], line)
-      // Older sessions name the first kept entry by its place in the file, newer ones by its id.
+      // Older sessions give the index of the first kept entry, newer ones its id.
       const index = numberOf(value['firstKeptEntryIndex'])
-      const kept = index === undefined ? entryLine.get(stringOf(value['firstKeptEntryId']) ?? '') : records[index]?.line
+      const kept = index === undefined ? entryLine.get(stringOf(value['firstKeptEntryId']) ?? '') : values[index]?.line
       if (kept !== undefined) builder.repeatFrom(kept)
     }
   }
@@ -65,7 +65,7 @@ function addMessage(builder: RecordingBuilder, message: Fields, line: number): v
     const result = { type: 'tool_result', tool_use_id: message['toolCallId'], content: contentOf(message['content']) }
     builder.user([message['isError'] === true ? { ...result, is_error: true } : result], line)
   } else if (message['role'] === 'bashExecution') {
-    // A command that the user ran at the prompt; pi tells the model about it in words.
+    // A command that the user ran at the prompt. pi tells the model about it in text.
     const text = `Ran \`${textOf(message['command'])}\`\n\`\`\`\n${textOf(message['output'])}\n\`\`\``
     builder.user([text], line)
   } else {
@@ -81,7 +81,7 @@ function assistantBlock(block: Fields): Piece {
   return textOf(block['text'])
 }
 
-/** Text as it is, and pictures as the wire has them. */
+/** Text, and pictures in the wire's form. */
 function contentOf(content: unknown): string | readonly Fields[] {
   if (typeof content === 'string') return content
   return recordsIn(content).map(({ text, data, mimeType = 'image/png' }) =>
@@ -91,7 +91,7 @@ function contentOf(content: unknown): string | readonly Fields[] {
   )
 }
 
-/** pi's input excludes cached tokens. Aborted answers report zeros. */
+/** pi's input count excludes cached tokens. Aborted answers report zeros. */
 const USAGE = {
   input: ['input', 'cacheRead', 'cacheWrite'],
   cacheRead: 'cacheRead',

@@ -22,8 +22,7 @@ import type {
 } from '../types.ts'
 import { pieces, routeBy, withBase } from './pieces.ts'
 
-// Measured on exact recordings: a message costs about 4 tokens of frame, a call or result about 12, the first tool a
-// hidden system prompt of about 500.
+// Measured on exact recordings: a message adds about 4 tokens, a call or result about 12, the first tool about 500 for a hidden system prompt.
 const FRAME = 4
 const TOOL_BLOCK_FRAME = 12
 const TOOLS_PROMPT = 500
@@ -53,7 +52,7 @@ function segmentsOf(body: Fields): Segment[] {
   }
   segments.push(...messageSegments(body.messages))
   const last = segments.at(-1)
-  // A mark at the top level of the body stands on the last block.
+  // A mark at the top level of the body applies to the last block.
   if (last !== undefined) segments[segments.length - 1] = { ...last, ...markOf(body) }
   return withBase(segments, BASE)
 }
@@ -65,7 +64,7 @@ function messageSegments(messages: unknown): Segment[] {
     if (!isRecord(message)) return
     let frame = FRAME
     for (const { block, path } of blocksIn(message.content, `messages.${index}.content`)) {
-      // The provider forgets everything that its own compaction stands for.
+      // The provider no longer reads what its own compaction replaces.
       if (block.type === 'compaction') start = segments.length
       const described = describeBlock(block)
       segments.push({
@@ -99,7 +98,7 @@ function unmarked(value: Fields): Fields {
   return rest
 }
 
-/** What a block means, without fields that clients rename or leave out when they send a response back. */
+/** The content of a block without the fields that clients rename or omit when they send it back. */
 function describeBlock(block: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   switch (block.type) {
     case 'text':
@@ -150,7 +149,7 @@ function describeResult(block: Fields): Pick<Segment, 'key' | 'text' | 'extraTok
 // The vendor's rule for pictures: one token per 750 pixels, after scaling to about 1.15 megapixels.
 const PIXELS_PER_TOKEN = 750
 const MAX_PICTURE_TOKENS = 1600
-// Text and rendering of one page together.
+// Text and picture of a page together.
 const BASE64_CHARS_PER_PDF_TOKEN = 40
 
 function describeMedia(block: Fields): Pick<Segment, 'text' | 'extraTokens'> {
@@ -166,14 +165,14 @@ function describeMedia(block: Fields): Pick<Segment, 'text' | 'extraTokens'> {
   return { text: '', extraTokens: Math.min(MAX_PICTURE_TOKENS, tokens) }
 }
 
-/** What was issued with a response: its thinking blocks, found again by the ids of its calls. */
+/** The thinking blocks of a response, found by the ids of its calls. */
 export interface IssuedThinking {
   readonly blocks: readonly string[]
 }
 
 const issuedKey = (callId: string): string => `thinking:${callId}`
 
-/** Thinking blocks as the issuer sees them: sealed by it, unchanged, in place, and behind the prefix they were made for. */
+/** Checks thinking blocks as the issuer does: sealed by it, unchanged, in place, and after the prefix that they are bound to. */
 function verifyAnthropic(context: VerifyContext): Verification {
   const violations: Violation[] = []
   const unbound: string[] = []
@@ -194,7 +193,7 @@ function verifyAnthropic(context: VerifyContext): Verification {
         return
       }
       const place = index.get(path)
-      // What the provider's own compaction stands for is not read any more.
+      // Content that the provider's own compaction replaces is no longer read.
       if (place === undefined) return
       const before = chain[place - 1] ?? ''
       if (binds && opened.prefix !== undefined && opened.prefix !== before) unbound.push(path)
@@ -205,7 +204,7 @@ function verifyAnthropic(context: VerifyContext): Verification {
   return { violations, dropped: unbound }
 }
 
-/** Without its beta header the vendor does not know the option. */
+/** The vendor only knows this option with its beta header. */
 function withoutBeta({ body, headers }: VerifyContext): Violation[] {
   const sent = headers['anthropic-beta'] ?? ''
   return nativeBetas(body)
@@ -217,7 +216,7 @@ function withoutBeta({ body, headers }: VerifyContext): Violation[] {
     }))
 }
 
-/** A compaction block comes back as it was given; one without a seal is taken for plain text. */
+/** A compaction block must come back unchanged; one without a seal is treated as plain text. */
 function isOwnCompaction(block: Fields, issuer: Issuer): boolean {
   const seal = textOf(block.encrypted_content)
   return seal === '' || issuer.open(seal)?.matches(textOf(block.content)) === true
@@ -235,7 +234,7 @@ const invalidSignature = (path: string, type: string): Violation => ({
   message: `Invalid \`${type === 'thinking' ? 'signature' : 'data'}\` in \`${type}\` block`,
 })
 
-/** Known from the vendor's documents only; not verified against the vendor. */
+/** From the vendor's documentation; not verified against the vendor. */
 const boundElsewhere = (path: string): Violation => ({
   rule: 'thinking-bound',
   path,
@@ -245,7 +244,7 @@ const boundElsewhere = (path: string): Violation => ({
     '`thinking-binding-controls-2026-08-01` in the `anthropic-beta` header.',
 })
 
-/** The latest assistant message carries exactly the thinking it was issued with, as long as thinking is on. */
+/** While thinking is on, the newest assistant message must contain exactly the thinking that was issued with it. */
 function modified({ body, memory }: VerifyContext): Violation[] {
   const thinking = isRecord(body.thinking) ? body.thinking.type : undefined
   if (thinking === undefined || thinking === 'disabled') return []
@@ -271,7 +270,7 @@ function modified({ body, memory }: VerifyContext): Violation[] {
 
 const isThinkingBlock = (block: Fields): boolean => block.type === 'thinking' || block.type === 'redacted_thinking'
 
-/** The request asks the provider to drop unbound thinking instead of refusing it, and may. */
+/** Whether the request asks the provider to drop unbound thinking instead of refusing it, and has the required header. */
 function dropsUnbound(body: Fields, headers: Readonly<Record<string, string>>): boolean {
   const thinking = isRecord(body.thinking) ? body.thinking : {}
   const binding = isRecord(thinking.block_binding) ? thinking.block_binding : {}
@@ -308,14 +307,14 @@ function contentOf(context: RenderContext): Fields[] {
   const keys = facts.segments.map(({ key, section }) => ({ key, section: section as string }))
   const summary = compactionOf(context)
   if (summary !== undefined) {
-    // From here on the provider knows tools, system and the summary; what comes next is bound to these.
+    // From here on the provider knows tools, system and the summary, and later thinking is bound to these.
     keys.splice(0, keys.length, ...keys.filter(({ section }) => section !== 'messages'))
     keys.push({ key: `assistant ${describeBlock(summary).key}`, section: 'messages' })
     blocks.push(summary)
   }
   const manual = isRecord(body.thinking) && body.thinking.type === 'enabled'
   const thinks = answer.parts[0]?.type === 'reasoning'
-  // Manual thinking always thinks first; a script that forgets it would make its own next request invalid.
+  // With manual thinking every answer begins with thinking; otherwise a script's answer would make its next request invalid.
   const parts: AnswerPart[] = manual && !thinks ? [{ type: 'reasoning', text: 'Let me think.' }] : []
   for (const [index, part] of [...parts, ...answer.parts].entries()) {
     const block = blockOf(context, part, index, () => chainOf(keys).at(-1) ?? '')
@@ -328,7 +327,7 @@ function contentOf(context: RenderContext): Fields[] {
 
 const DEFAULT_TRIGGER = 150_000
 
-/** The provider's own compaction, when the request asks for it and the prompt is past its trigger. */
+/** The provider's own compaction, if the request asks for it and the prompt is larger than its trigger. */
 function compactionOf({ body, issuer, inputTokens }: RenderContext): Fields | undefined {
   const management = isRecord(body.context_management) ? body.context_management : {}
   const edit = recordsIn(management.edits).find(({ type }) => typeof type === 'string' && type.startsWith('compact_'))
@@ -361,13 +360,13 @@ function blockOf(
   return { type: 'thinking', thinking: part.text, signature: issuer.seal(part.text, binding) }
 }
 
-/** Kept so that the next request can be held to the thinking it was given. */
+/** Stores the thinking, to verify the next request. */
 function remember({ memory }: RenderContext, content: readonly Fields[]): void {
   const blocks = content.filter(isThinkingBlock).map((block) => describeBlock(block).key)
   for (const block of content) if (block.type === 'tool_use') memory.set(issuedKey(String(block.id)), { blocks })
 }
 
-/** With what only this vendor tells of the cache and of thinking. */
+/** Adds the fields about cache and thinking that only this vendor reports. */
 function usageOf(usage: Usage): Fields {
   const long = usage.cacheWriteLong ?? 0
   return {
@@ -428,7 +427,7 @@ const ERROR_TYPES: Record<FailureKind, string> = {
   'not-found': 'not_found_error',
 }
 
-/** The Messages API: errors, routes, cache rule. Its segments, answers and seals have files of their own. */
+/** The Messages API: routes, errors, cache rule, segments, answers and seals. */
 export const anthropicMessages: Dialect = {
   wire: 'anthropic-messages',
   route: routeBy({

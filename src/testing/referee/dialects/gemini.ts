@@ -26,7 +26,7 @@ import type {
 } from '../types.ts'
 import { pieces, toolSegment } from './pieces.ts'
 
-// Measured: about 10 tokens of frame for a function part, next to none for text.
+// Measured: a function part adds about 10 tokens, text almost none.
 const CALL_FRAME = 10
 const TURN_FRAME = 1
 
@@ -105,13 +105,13 @@ function mediaTokens(data: string): number {
   return TILE_TOKENS * Math.ceil(width / TILE) * Math.ceil(height / TILE)
 }
 
-/** What a signature seals: the call it stands on, unchanged. A signature on text seals nothing but its issuer. */
+/** The content that a signature seals: the call that it is on. On text, a signature only identifies its issuer. */
 function sealedText(part: Fields): string {
   const call = callOf(part)
   return call === undefined ? '' : JSON.stringify([call.name ?? null, call.args ?? {}])
 }
 
-/** Signatures come from this issuer and stand on the part they were made for. */
+/** Signatures must be from this issuer and on the part that they were issued for. */
 function verifyGemini({ body, issuer }: VerifyContext): Verification {
   const violations = recordsIn(body.contents).flatMap((content, at) =>
     partsOf(content).flatMap((part, index) => {
@@ -148,7 +148,7 @@ function partsFor(context: RenderContext): Fields[] {
     if (part.type === 'reasoning') return showsThoughts(context.body) ? [{ text: part.text, thought: true }] : []
     if (part.type !== 'call') return part.text === '' ? [] : [{ text: part.text }]
     const call = { functionCall: { id: part.id ?? id('call', index), name: part.name, args: part.input } }
-    // Only the first call of a step is signed; its parallel siblings are not.
+    // Only the first call of a step is signed, not its parallel siblings.
     if (signed) return [call]
     signed = true
     return [{ ...call, thoughtSignature: issuer.seal(sealedText(call)) }]
@@ -193,7 +193,7 @@ const STATUSES: Record<FailureKind, string> = {
 
 const ROUTE = /\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/
 
-/** generateContent: the model and the streaming stand in the path. */
+/** generateContent: the path names the model and whether to stream. */
 export const gemini: Dialect = {
   wire: 'gemini',
   route(method, path) {

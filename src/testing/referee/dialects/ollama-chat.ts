@@ -3,20 +3,20 @@ import { checkOllamaChat } from '../../../formats/ollama-chat/rules.ts'
 import type { Dialect, RenderContext, Rendered, RequestFacts, Route, Segment } from '../types.ts'
 import { functionNames, routeBy, toolSegment, written } from './pieces.ts'
 
-// About what chat templates of open models put around a message and around a call.
+// The approximate overhead of open models' chat templates for a message and for a call.
 const FRAME = 5
 const CALL_FRAME = 10
-/** A picture, as the common vision models see it. */
+/** The tokens of a picture in common vision models. */
 const IMAGE_TOKENS = 576
 
-/** Ollama's own chat. It refuses little, and cuts the front off what does not fit without a word. */
+/** Ollama's own chat API. It refuses little, and silently removes the front of a prompt that does not fit. */
 export const ollamaChat: Dialect = {
   wire: 'ollama-chat',
   route: routeBy({ 'POST /api/chat': 'generate', 'GET /api/tags': 'models' }),
   check: checkOllamaChat,
   read,
   authorise: () => undefined,
-  // Said when truncation is switched off.
+  // The error when truncation is switched off.
   overflow: () => ({ kind: 'overflow', status: 400, message: 'the input length exceeds the context length' }),
   error: ({ message }) => ({ error: message }),
   render,

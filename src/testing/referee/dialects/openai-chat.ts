@@ -28,7 +28,7 @@ const ERROR_TYPES: Record<FailureKind, string> = {
   'not-found': 'invalid_request_error',
 }
 
-/** Codes by which clients tell these refusals apart. */
+/** Codes by which clients recognise these errors. */
 const CODES: Partial<Record<string, string>> = {
   overflow: 'context_length_exceeded',
   throttle: 'rate_limit_exceeded',
@@ -63,7 +63,7 @@ export const openAiModels = (ids: readonly string[], window: number): unknown =>
   data: ids.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'referee', context_length: window })),
 })
 
-// Exact for text on this wire: 3 tokens for the answer's frame, 4 for each message; about 10 for a call.
+// Exact for text on this wire: 3 tokens for the answer, 4 for each message; about 10 for a call.
 const BASE = 3
 const FRAME = 4
 const CALL_FRAME = 10
@@ -147,9 +147,9 @@ function imageTokens(url: string): number {
 
 function renderChat(context: RenderContext): Rendered {
   const { answer, usage, facts, usageAtEnd, profile } = context
-  // Usage comes only to those who ask, in a chunk of its own; the mode for the end of a stream sends it unasked.
+  // Usage is sent only on request, in a chunk of its own; with `usageAtEnd` it is always sent.
   const reports = usage !== undefined && (facts.asksUsage === true || usageAtEnd)
-  // Mistral issues nine characters, and takes back nothing else.
+  // Mistral issues ids of nine characters and accepts no others.
   const id: RenderContext['id'] = profilesOf(profile).has('mistral')
     ? (prefix, part) => context.id(prefix, part).slice(-9)
     : context.id
@@ -165,7 +165,7 @@ function renderChat(context: RenderContext): Rendered {
   return { body: { ...(body as Fields), ...choices, usage: usage && usageOf(usage) }, events }
 }
 
-/** Chat completions. Sub-profiles change the rules and the wording of an overflow. */
+/** Chat completions. Sub-profiles change the rules and the text of an overflow error. */
 export const openAiChat: Dialect = {
   wire: 'openai-chat',
   route: routeBy({ 'POST /chat/completions': 'generate', 'GET /models': 'models' }),
@@ -207,7 +207,7 @@ const withBody = (message: string, body: unknown, status = 400): Failure => ({
   body,
 })
 
-/** The same refusal in the words and shapes of servers that speak this wire. */
+/** The overflow errors of other servers of this wire. */
 const LOCAL_WORDINGS: Readonly<Record<string, (facts: OverflowFacts) => Failure>> = {
   'llama-server': ({ input, window }) => {
     const message = `request (${input} tokens) exceeds the available context size (${window} tokens), try increasing it`

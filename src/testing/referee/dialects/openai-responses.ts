@@ -23,7 +23,7 @@ import { pieces, routeBy, toolSegment, withBase } from './pieces.ts'
 
 type Emit = (type: string, fields: Fields) => void
 
-/** A response as the events of its stream. Usage comes with the last one only; that is how this wire does it. */
+/** A response as the events of its stream. On this wire, only the last event has usage. */
 function responseEvents(response: Fields & { readonly output: readonly Fields[] }): StreamEvent[] {
   const events: StreamEvent[] = []
   const emit: Emit = (type, fields) => {
@@ -59,7 +59,7 @@ function emitItem(emit: Emit, item: Fields, output_index: number): void {
   emit('response.output_item.done', { output_index, item })
 }
 
-/** A part and its text, whose events have names of their own. */
+/** Emits the events of a part and its text, which have different names. */
 function emitPart(emit: Emit, place: Fields, part: Fields, partEvent: string, textEvent: string): void {
   const field = part.type === 'refusal' ? 'refusal' : 'text'
   const text = textOf(part[field])
@@ -74,7 +74,7 @@ const BASE = 3
 const FRAME = 4
 const OUTPUT_FRAME = 9
 
-/** What the provider keeps of a response: everything a chained request continues. */
+/** What the provider stores of a response for requests that continue it. */
 export interface StoredResponse {
   readonly items: readonly Fields[]
 }
@@ -92,7 +92,7 @@ function readResponses(body: Fields, route: Route, memory: ReadonlyMap<string, u
   }
 }
 
-/** Items of the request: those the provider holds, then those that were sent. */
+/** Items of the request: first those that the provider holds, then those in the body. */
 function itemsOf(body: Fields, memory: ReadonlyMap<string, unknown>): readonly Fields[] {
   return [...ancestorsOf(body, memory), ...inputItems(body)]
 }
@@ -151,13 +151,13 @@ function describeItem(item: Fields): Pick<Segment, 'key' | 'text' | 'extraTokens
   return { key: text, text, extraTokens: 0 }
 }
 
-/** Sealed content counts what it stands for, which only its issuer knows. */
+/** Sealed content counts with its hidden size, which only its issuer knows. */
 function describeSealed(item: Fields, type: string): Pick<Segment, 'key' | 'text' | 'extraTokens'> {
   const seal = textOf(item.encrypted_content)
   const summary = recordsIn(item.summary)
     .map((part) => textOf(part.text))
     .join('\n')
-  // Content of another issuer is not known, and refused before it is counted.
+  // Another issuer's content has an unknown size; the request is refused before it is counted.
   const hidden = seal === '' ? undefined : (peekSeal(seal)?.tokens ?? Math.ceil(seal.length / 4))
   const key = `${type} ${seal === '' ? textOf(item.id) : seal}`
   return hidden === undefined ? { key, text: summary, extraTokens: 0 } : { key, text: '', extraTokens: hidden }
@@ -169,7 +169,7 @@ const wantsSeal = (body: Fields): boolean =>
 
 const reasoningKey = (itemId: string): string => `reasoning-of:${itemId}`
 
-/** Rules that need what was issued: seals, the reasoning of a call, and responses that the provider holds. */
+/** Rules about issued content: seals, the reasoning of a call, and responses that the provider holds. */
 function verifyResponses(context: VerifyContext): Verification {
   const { body, memory } = context
   const previous = textOf(body.previous_response_id)
@@ -189,7 +189,7 @@ function checkSeals({ body, issuer }: VerifyContext): Violation[] {
     const seal = textOf(item.encrypted_content)
     if (seal === '') return []
     const opened = issuer.open(seal)
-    // A client may leave the id out; with an id, the seal is the one of that item.
+    // A client may omit the id; if it sends one, the seal must belong to that item.
     if (opened !== undefined && (typeof item.id !== 'string' || opened.matches(item.id))) return []
     return [
       {
@@ -201,7 +201,7 @@ function checkSeals({ body, issuer }: VerifyContext): Violation[] {
   })
 }
 
-/** A call that was issued behind reasoning is not sent without it. */
+/** A call that was issued after reasoning must not be sent without it. */
 function checkReasoning({ body, memory }: VerifyContext): Violation[] {
   const seen = new Set(ancestorsOf(body, memory).map((item) => textOf(item.id)))
   return inputItems(body).flatMap((item, index) => {
@@ -219,7 +219,7 @@ function checkReasoning({ body, memory }: VerifyContext): Violation[] {
   })
 }
 
-/** What the provider holds is not sent again. */
+/** Items that the provider holds must not be sent again. */
 function checkRepeats({ body, memory }: VerifyContext): Violation[] {
   const held = new Set(ancestorsOf(body, memory).map((item) => textOf(item.id)))
   return inputItems(body).flatMap((item, index) => {
@@ -236,7 +236,7 @@ function checkRepeats({ body, memory }: VerifyContext): Violation[] {
   })
 }
 
-/** The pairs over everything, held and sent: the provider sees both. */
+/** Checks pairs over held and sent items, because the provider sees both. */
 function checkWhole({ body, memory }: VerifyContext): readonly Violation[] {
   const found = findings(OPENAI_RESPONSES_RULES)
   const items: readonly Fields[] = itemsOf(body, memory)
@@ -284,7 +284,7 @@ function outputOf(context: RenderContext): Fields[] {
   return typeof limit === 'number' && context.inputTokens > limit ? [compactionItem(context), ...items] : items
 }
 
-/** One sealed item in place of a history. */
+/** One sealed item that replaces a history. */
 function compactionItem({ id, issuer, inputTokens }: RenderContext): Fields {
   const itemId = id('cmp')
   const tokens = Math.ceil(inputTokens * COMPACTED_SHARE)
@@ -326,10 +326,10 @@ function remember({ body, memory }: RenderContext, id: string, output: readonly 
   memory.set(storedKey(id), { items: [...itemsOf(body, memory), ...output] })
 }
 
-// A compacted history stands for about this share of what it replaced.
+// A compacted history counts about this share of what it replaced.
 const COMPACTED_SHARE = 0.1
 
-/** All user messages, then one sealed item in place of everything else. */
+/** All user messages, and one sealed item for everything else. */
 function compacted(context: RenderContext): Fields {
   const { body, memory, id, usage, nowSeconds } = context
   const items = itemsOf(body, memory)
@@ -343,7 +343,7 @@ function compacted(context: RenderContext): Fields {
   }
 }
 
-/** The Responses API: stateless, or chained through `previous_response_id`. */
+/** The Responses API, stateless or chained by `previous_response_id`. */
 export const openAiResponses: Dialect = {
   wire: 'openai-responses',
   route: routeBy({
@@ -389,6 +389,6 @@ export const openAiResponses: Dialect = {
   models: openAiModels,
   keepAlive: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n',
   cache: { mode: 'automatic', minimumTokens: 1024, blockTokens: 128, shortTtlSeconds: 600, longTtlSeconds: 86_400 },
-  // The answer is cut at the window instead: only the input is refused.
+  // Only the input is refused; the answer is cut at the end of the window.
   fits: 'input',
 }

@@ -5,11 +5,11 @@ import type { AnswerEnd, AnswerHead, AnswerPart } from '../../../formats/wire/an
 import { stopOf } from '../brain.ts'
 import type { Dialect, RenderContext, Rendered, Route, Segment, Wire } from '../types.ts'
 
-// Few enough pieces that a long answer does not become a hundred thousand events, small enough that a short one has some.
+// Limits the number of events of a long answer; a short answer still has several.
 const MAX_PIECES = 64
 const MIN_PIECE = 12
 
-/** Cuts a text into the deltas of a stream, between characters. */
+/** Cuts a text between characters into the deltas of a stream. */
 export function pieces(text: string): string[] {
   const size = Math.max(MIN_PIECE, Math.ceil(text.length / MAX_PIECES))
   const cut: string[] = []
@@ -24,13 +24,12 @@ export function pieces(text: string): string[] {
   return cut
 }
 
-/** A declared tool in the prompt. */
 export function toolSegment(tool: Fields, index: number): Segment {
   const text = JSON.stringify(tool)
   return { path: `tools[${index}]`, section: 'tools', key: text, text, extraTokens: 0 }
 }
 
-/** Routes by method and the end of the path. */
+/** Finds routes by method and the end of the path. */
 export const routeBy =
   (kinds: Readonly<Record<string, Route['kind']>>): Dialect['route'] =>
   (method, path) => {
@@ -42,17 +41,16 @@ export const routeBy =
     return found && { kind: found[1] }
   }
 
-/** Names of the declared functions. */
 export const functionNames = (tools: unknown): string[] =>
   recordsIn(tools)
     .map((tool) => (isRecord(tool['function']) ? textOf(tool['function']['name']) : ''))
     .filter((name) => name !== '')
 
-/** The fixed cost of a prompt stands at its front. */
+/** Adds the fixed cost of a prompt to its first segment. */
 export const withBase = (segments: readonly Segment[], base: number): Segment[] =>
   segments.map((segment, index) => (index === 0 ? { ...segment, extraTokens: segment.extraTokens + base } : segment))
 
-/** An answer as the wire's own writer has it, whole and in small pieces. What is refused is said as text. */
+/** An answer by the wire's own writer, whole and in small pieces. Refusals are written as text. */
 export function written(wire: Wire, context: RenderContext, withUsage = true): Rendered {
   const { answer, facts, usage, nowSeconds, id } = context
   const parts = answer.parts.map((part, index): AnswerPart => {

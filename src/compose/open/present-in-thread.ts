@@ -9,7 +9,7 @@ const TIME_MS = 60_000
 const IDLE_MS = 30_000
 const LIMITS = { maxOldGenerationSizeMb: 1_024 }
 
-export interface PresentAside {
+export interface PresentInThread {
   present(output: string, options: PresentOptions): Promise<Presented>
   close(): Promise<void>
 }
@@ -18,12 +18,12 @@ export interface PresentAside {
  * Makes views of long outputs in a thread: a log of 16 MB takes a second or two and would block all other requests. `inline` makes the other views,
  * and those at which the thread fails.
  */
-export function presentAside(inline: Presenter): PresentAside {
+export function presentInThread(inline: Presenter): PresentInThread {
   let worker: GuardedWorker<PresentTask, PresentAnswer> | undefined
   let idle: NodeJS.Timeout | undefined
   let underWay = 0
 
-  async function aside(output: string, options: PresentOptions): Promise<Presented | undefined> {
+  async function presentLong(output: string, options: PresentOptions): Promise<Presented | undefined> {
     const { budgetTokens, handle, tool, readers, countTokens } = options
     worker ??= guardedWorker(workerBeside(import.meta.url, 'present-worker', 'compose/open'), undefined, LIMITS)
     const { port1, port2 } = new MessageChannel()
@@ -49,7 +49,7 @@ export function presentAside(inline: Presenter): PresentAside {
       clearTimeout(idle)
       underWay++
       try {
-        return (await aside(output, options)) ?? inline(output, options)
+        return (await presentLong(output, options)) ?? inline(output, options)
       } finally {
         if (--underWay === 0) {
           idle = setTimeout(() => {
