@@ -1,4 +1,5 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { importOptional } from '../optional-package.ts'
 
 export interface AwsCredentials {
   readonly accessKeyId: string
@@ -37,9 +38,7 @@ export async function signed(
   source: CredentialSource = credentialChain,
 ): Promise<Record<string, string>> {
   const { method, url, body, service, region } = request
-  const { AwsV4Signer } = await import('aws4fetch').catch((cause: unknown) => {
-    throw missing('aws4fetch', cause)
-  })
+  const { AwsV4Signer } = await importOptional<typeof import('aws4fetch')>('aws4fetch', NEEDED_FOR)
   const { accessKeyId, secretAccessKey, sessionToken } = await source()
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !SIGNED.includes(name)))
   const signer = new AwsV4Signer({
@@ -59,16 +58,17 @@ export async function signed(
 }
 
 /** Installed by whoever wants more of the chain than its first link. */
-const CHAIN: string = '@aws-sdk/credential-provider-node'
+const CHAIN = '@aws-sdk/credential-provider-node'
+const NEEDED_FOR = 'Signing requests for AWS'
 
 let chain: CredentialSource | undefined
 
 /** The standard chain: environment, shared files, single sign-on, roles of containers and machines. */
 export async function credentialChain(): Promise<AwsCredentials> {
   try {
-    chain ??= await import(CHAIN).then(
-      ({ defaultProvider }: { defaultProvider(): CredentialSource }) => defaultProvider(),
-      () => fromEnvironment,
+    chain ??= await importOptional<{ defaultProvider(): CredentialSource }>(CHAIN, NEEDED_FOR).then(
+      ({ defaultProvider }) => defaultProvider(),
+      (missing: unknown) => () => fromEnvironment(missing),
     )
     return await chain()
   } catch (cause) {
@@ -81,14 +81,8 @@ export async function credentialChain(): Promise<AwsCredentials> {
 }
 
 /** The first link of the chain, which is all that is read without the package; a profile would come before it. */
-async function fromEnvironment(): Promise<AwsCredentials> {
+async function fromEnvironment(missing: unknown): Promise<AwsCredentials> {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_PROFILE: profile } = process.env
-  if (!accessKeyId || !secretAccessKey || profile) throw missing(CHAIN)
+  if (!accessKeyId || !secretAccessKey || profile) throw missing
   return { accessKeyId, secretAccessKey, sessionToken: process.env['AWS_SESSION_TOKEN'] || undefined }
 }
-
-const missing = (name: string, cause?: unknown): PlimsollError =>
-  new PlimsollError('bad-config', `Requests are signed for AWS with the package ${name}, which is not installed.`, {
-    advice: `Run \`npm install ${name}\`, or send an API key.`,
-    cause,
-  })

@@ -9,7 +9,7 @@ import {
   type Answers,
   type AnswerWriter,
   argumentsOf,
-  begun,
+  callPiece,
   piece,
 } from '../wire/answer.ts'
 import { eventOf, type HiddenWire, type Passed, VisibleStream } from '../wire/steps.ts'
@@ -183,7 +183,7 @@ function pieces(body: Fields): AnswerPiece[] {
   const grown = recordOf(body['contentBlockDelta'])
   const key = `block ${numberOf((start ?? grown)?.['contentBlockIndex']) ?? 0}`
   const call = recordOf(recordOf(start?.['start'])?.['toolUse'])
-  if (call !== undefined) return begun(key, call['toolUseId'], call['name'])
+  if (call !== undefined) return callPiece(key, call['toolUseId'], call['name'])
   const delta = recordOf(grown?.['delta']) ?? {}
   return [
     ...piece('text', key, delta['text']),

@@ -1,12 +1,12 @@
 import { type Fields, isRecord, listOf, recordOf, recordsIn } from '../../core/values.ts'
-import { asSaid, checkBody, isBlank, quoted, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
+import { messageAsGiven, checkBody, isBlank, quoted, type RuleBook, type RuleContext, shown } from '../kit/rules.ts'
 import { isCachePoint, toolName } from './decode.ts'
 
 const MAX_CACHE_POINTS = 4
 
 /** The rules of Converse, in the words of the vendor. */
 export const CONVERSE_RULES = {
-  'body-shape': asSaid,
+  'body-shape': messageAsGiven,
   'well-formed-text': 'Malformed input request: a string is not well formed, please reformat your input and try again.',
   'starts-with-user':
     'A conversation must start with a user message. Try again with a conversation that starts with a user message.',
