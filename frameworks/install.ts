@@ -15,7 +15,7 @@ function installed(name: string): string | undefined {
   return existsSync(manifest) ? (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version : undefined
 }
 
-const missing = Object.entries(dependencies).filter(([name, version]) => installed(name) !== version)
+const missing = Object.entries(dependencies).filter(([name, version]) => installed(name) !== version.split('@').at(-1))
 if (missing.length > 0) {
   console.log(`installing ${missing.map(([name, version]) => `${name} ${version}`).join(', ')}`)
   // Some declare a newer Node than they need; what is tried here runs on Node 20.

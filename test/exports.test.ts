@@ -51,6 +51,7 @@ describe('the public face', () => {
     expect(Object.keys(manifest.exports)).toEqual([
       '.',
       './adapters/ai-sdk',
+      './adapters/aws-sdk',
       './adapters/google-adk',
       './adapters/langchain',
       './adapters/mastra',

@@ -23,7 +23,7 @@ const CONNECTED: readonly Connected[] = [
     name: 'Vercel AI SDK',
     line: 'const openai = createOpenAI({ fetch: plimsoll.fetch }) // any provider that takes a fetch',
     page: 'docs/adapters/ai-sdk.md',
-    note: 'AI Gateway and Bedrock take no fetch; use the middleware that the page below describes.',
+    note: 'AI Gateway takes no fetch; use the middleware that the page below describes.',
   },
   {
     package: 'langchain',

@@ -96,7 +96,12 @@ function joined(before: unknown, value: unknown): unknown {
 }
 
 /** The vendors' own URLs by prefix. */
-const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(endpoints.map(({ name, url }) => [name, url]))
+const VENDORS: Readonly<Record<string, string>> = Object.fromEntries(
+  endpoints.map(({ name, url, isLocal, base }) => [
+    name,
+    (isLocal ? undefined : base?.(process.env, undefined)) ?? url,
+  ]),
+)
 
 /** Flags override the file, the file overrides the defaults. */
 export function settingsOf(flags: ProxyFlags): ProxySettings {

@@ -1,29 +1,38 @@
-import { PlimsollError } from '../core/errors.ts'
 import type { Endpoint, HeaderReader, RouteMatch, Wire } from './wire/wire.ts'
-import { wires } from './registry.ts'
+import { spoken, wires } from './registry.ts'
 
 export type { Endpoint, HeaderReader } from './wire/wire.ts'
 
 /** The wire and purpose of a path. Requests to other paths pass through unchanged. */
 export interface Route extends RouteMatch {
   readonly wire: string
+  /** The same as it is spoken at that path: a vendor may serve another's bodies in a framing of its own. */
+  readonly speaks: Wire
 }
 
 /** The route of a path; undefined for paths of no wire. */
 export function routeOf(method: string, path: string): Route | undefined {
   if (method !== 'POST') return undefined
   const [pathname = '', query = ''] = path.split('?')
-  for (const { id, routes } of wires) {
-    const match = routes.match(pathname, query)
-    if (match !== undefined) return { wire: id, ...match }
+  for (const speaks of spoken) {
+    const match = speaks.routes.match(pathname, query)
+    if (match !== undefined) return { wire: speaks.id, speaks, ...match }
   }
   return undefined
 }
 
+/** Where paths name it; what stands behind a colon is a method on one vendor, and a part of the name on another. */
+const PATH_MODEL = /(\/(?:models|deployments)\/)[^/:?]+|(\/model\/)[^/?]+/
+
+/** Whose requests are signed behind a prefix of the proxy, or at an address. */
+export const signerAt = (prefix: string, url: URL): Endpoint | undefined =>
+  endpoints.find(({ name, signing }) => signing !== undefined && (name === prefix || signing.isAt(url)))
+
+/** The same path asking for another model, where the path names one. */
 export function withPathModel(path: string, route: Route, model: string): string {
   return route.model === undefined
     ? path
-    : path.replace(/(\/(?:models|deployments)\/)[^/:?]+/, (_, before: string) => before + encodeURIComponent(model))
+    : path.replace(PATH_MODEL, (_, before = '', other = '') => `${before}${other}${encodeURIComponent(model)}`)
 }
 
 /** The endpoints of the wires' vendors, each once. */
@@ -46,7 +55,7 @@ export const speakers: readonly { readonly endpoint: Endpoint; readonly wire: Wi
 /** The vendor of a path at the proxy's root, if the path or a header identifies one. */
 export function endpointAtRoot(path: string, header: HeaderReader): Endpoint | undefined {
   const route = routeOf('POST', path)
-  if (route !== undefined) return wires.find(({ id }) => id === route.wire)!.endpoint
+  if (route !== undefined) return route.speaks.endpoint
   return endpoints.find((endpoint) => endpoint.ownsPath?.(path, header) === true)
 }
 
@@ -71,26 +80,14 @@ export const pathUnder = ({ sdkPath }: Endpoint, path: string): string =>
 
 /** Model calls in API formats that Plimsoll does not read, by path. */
 const UNREAD: readonly { readonly name: string; readonly path: RegExp }[] = [
-  { name: 'AWS Bedrock', path: /^\/model\/[^/]+\/(?:invoke|converse)/ },
   { name: 'Vercel AI Gateway', path: /\/v\d+\/ai\/language-model$/ },
+  { name: 'Gemini Interactions', path: /\/v1(?:alpha|beta)?\d*\/interactions$/ },
   { name: 'Cohere', path: /^\/v[12]\/chat$/ },
 ]
 
 /** The name of the API whose call passes through unread; undefined for anything else. */
 export function unreadCall(method: string, pathname: string): string | undefined {
   return method === 'POST' ? UNREAD.find(({ path }) => path.test(pathname))?.name : undefined
-}
-
-/** Bedrock's own wires. Claude on Bedrock streams in a binary framing. */
-const BEDROCK = /\/model\/[^/]+\/(converse|converse-stream|invoke|invoke-with-response-stream)$/
-
-/** @throws PlimsollError `unsupported` for model calls of wires that Plimsoll cannot read: passing them on would look like managing them. */
-export function refuseUnspoken(path: string, prefixes: readonly string[]): void {
-  if (!BEDROCK.test(path.split('?')[0]!)) return
-  const known = prefixes.map((name) => `/${name}`)
-  throw new PlimsollError('unsupported', 'Bedrock has wires of its own, which this proxy does not speak yet.', {
-    advice: `Use the provider’s own API, or Vertex or Azure, through ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
-  })
 }
 
 /** Hosts of vendors, which refuse a prompt that is too long. Other servers may silently remove its front. */

@@ -3,9 +3,9 @@ import type { StreamEvent } from '../core/codec.ts'
 /** The payload that ends an OpenAI-style stream. It is not JSON. */
 export const SSE_DONE = '[DONE]'
 
-/** One event, and the exact text that it was read from. */
+/** One event, and exactly what it was read from. */
 export interface Frame {
-  readonly raw: string
+  readonly raw: Piece
   /** Undefined for comments and other frames without data. */
   readonly event: StreamEvent | undefined
 }
@@ -18,10 +18,20 @@ export interface EventParser {
   end(): StreamEvent[]
 }
 
-/** The same with each event's text, so that unchanged events are forwarded byte for byte. */
+/** The same with what each event came in, so that unchanged events are forwarded byte for byte. */
 export interface FrameReader {
   push(bytes: Uint8Array): Frame[]
   end(): Frame[]
+}
+
+/** A stretch of a stream: text, or bytes where the framing is binary. */
+export type Piece = string | Uint8Array
+
+/** Pieces as they travel. */
+export function bytesOf(pieces: readonly Piece[]): Buffer {
+  return pieces.every((piece) => typeof piece === 'string')
+    ? Buffer.from(pieces.join(''))
+    : Buffer.concat(pieces.map((piece) => Buffer.from(piece as Uint8Array)))
 }
 
 /** How a wire separates the events of a stream. */
@@ -33,7 +43,7 @@ export interface Framing {
   isStream(contentType: string | undefined): boolean
   parser(): EventParser
   frames(): FrameReader
-  write(event: StreamEvent): string
+  write(event: StreamEvent): Piece
   /** Keeps a connection alive; empty if the framing has no such thing. */
   readonly keepAlive: string
 }

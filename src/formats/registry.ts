@@ -5,6 +5,8 @@ import type { PromptFraming } from '../core/wire-traits.ts'
 import { FORMAT } from './anthropic-messages/decode.ts'
 import { wire as anthropicMessages } from './anthropic-messages/wire.ts'
 import type { DeclaredTool as AnthropicTool } from './anthropic-messages/encode.ts'
+import { claudeOnBedrock, wire as bedrockConverse } from './bedrock-converse/wire.ts'
+import type { DeclaredTool as ConverseTool } from './bedrock-converse/encode.ts'
 import { wire as gemini } from './gemini/wire.ts'
 import type { DeclaredTool as GeminiTool } from './gemini/encode.ts'
 import { wire as ollamaChat } from './ollama-chat/wire.ts'
@@ -25,6 +27,7 @@ export const WIRES = {
   'openai-responses': openaiResponses,
   gemini,
   'ollama-chat': ollamaChat,
+  'bedrock-converse': bedrockConverse,
 } as const satisfies Readonly<Record<string, Wire>>
 
 export type WireFormat = keyof typeof WIRES
@@ -37,6 +40,7 @@ interface ByFormat {
   'openai-responses': ResponsesTool
   gemini: GeminiTool
   'ollama-chat': ChatTool
+  'bedrock-converse': ConverseTool
 }
 
 /** The element of a request's `tools` for each API format, as the vendor's SDK takes it. A missing format does not compile. */
@@ -56,6 +60,9 @@ export function detectFormat(body: unknown): WireFormat | undefined {
   }
   return found?.id
 }
+
+/** Every way in which they are spoken: the wires themselves, and what another vendor serves of one of them. */
+export const spoken: readonly Wire[] = [...wires, claudeOnBedrock]
 
 export const byName: ReadonlyMap<string, Wire> = new Map(wires.map((wire) => [wire.id, wire]))
 

@@ -1,5 +1,6 @@
 import type { PlimsollError } from '../core/errors.ts'
 import type { Fields } from '../core/values.ts'
+import { bytesOf, type Piece } from '../formats/framing.ts'
 import type { Wire } from '../formats/registry.ts'
 import { errorTypeOf, eventsOf, type AnswerEnd, type AnswerHead } from '../formats/wire/answer.ts'
 import type { StreamKind } from '../formats/wire/wire.ts'
@@ -53,7 +54,7 @@ export const errorBody = (wire: Wire | undefined, status: number, code: string, 
     : wire.answers.error(status, code, message)
 
 /** The same error inside a stream that has begun. */
-export function errorEvent({ framing, answers }: Wire, error: PlimsollError): string {
+export function errorEvent({ framing, answers }: Wire, error: PlimsollError): Piece {
   return framing.write(answers.errorEvent(answers.error(statusOf(error), error.code, `Plimsoll: ${error.message}`)))
 }
 
@@ -75,7 +76,7 @@ export function localAnswer(
     return {
       status: 200,
       headers: { 'content-type': framing.contentType, 'cache-control': 'no-cache', ...headers },
-      body: eventsOf(writer, head, end).map(framing.write).join(''),
+      body: bytesOf(eventsOf(writer, head, end).map(framing.write)),
     }
   }
   const whole = writer.whole(head, end)

@@ -4,6 +4,7 @@ import type { Conversation, Loss } from '../core/conversation.ts'
 import { PlimsollError } from '../core/errors.ts'
 import type { EventBody } from '../core/events.ts'
 import { type Fields, isRecord, parsedJson } from '../core/values.ts'
+import { bytesOf, type Piece } from '../formats/framing.ts'
 import { isOverBounds } from '../formats/json/bounds.ts'
 import { byName, type Wire } from '../formats/registry.ts'
 import type { Route } from '../formats/endpoints.ts'
@@ -165,17 +166,17 @@ async function* crossStream(
   const translation = translateStream(to, from.answers.writer(), head)
   const { write, keepAlive } = from.framing
   let isOver = false
-  const take = ({ data, event }: StreamEvent): string => {
-    if (isOver) return ''
+  const take = ({ data, event }: StreamEvent): readonly Piece[] => {
+    if (isOver) return []
     const written = translation.push({ data, event })
     // What has no counterpart still tells the client that the connection is alive.
-    if (translation.error() === undefined) return written.length === 0 ? keepAlive : written.map(write).join('')
+    if (translation.error() === undefined) return written.length === 0 ? [keepAlive] : written.map(write)
     isOver = true
-    return write(from.answers.errorEvent(clientError(from, 400, { error: translation.error() })))
+    return [write(from.answers.errorEvent(clientError(from, 400, { error: translation.error() })))]
   }
-  for await (const bytes of body) yield Buffer.from(parser.push(bytes).map(take).join(''))
-  const rest = parser.end().map(take).join('')
-  yield Buffer.from(rest + (isOver ? '' : translation.end().map(write).join('')))
+  for await (const bytes of body) yield bytesOf(parser.push(bytes).flatMap(take))
+  const rest = parser.end().flatMap(take)
+  yield bytesOf([...rest, ...(isOver ? [] : translation.end().map(write))])
 }
 
 /** The provider's own words in the client's shape. */

@@ -1,4 +1,5 @@
 import { PlimsollError } from '../core/errors.ts'
+import { credentialChain, signatureIn, signed } from '../drivers/crypto/aws-signature.ts'
 import { unreadCall } from '../formats/endpoints.ts'
 import type { Gateway } from './gateway.ts'
 import { toUpstream } from './http/headers.ts'
@@ -24,16 +25,20 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
     const request = new Request(input, { ...init, signal: null })
     const left = new AbortController()
+    const given = new Uint8Array(await request.arrayBuffer())
     let current: UpstreamAnswer | undefined
     const transport: Transport = async ({ path: target, body, headers: changes, foreign, aside }) => {
       left.signal.throwIfAborted()
       // The runtime's own fetch negotiates encodings and unpacks by itself.
       const { 'accept-encoding': _encodings, ...wanted } = changes
-      const headers = toUpstream(foreign === true ? {} : Object.fromEntries(request.headers), wanted)
+      const own = toUpstream(foreign === true ? {} : Object.fromEntries(request.headers), wanted)
+      const to = new URL(url.origin + target)
+      const isAsSigned = body === given && target === path
+      const headers = isAsSigned ? own : await signedAnew(to, request.method, own, body)
       // The body of the first answer is what the client cancels; nothing else stops a request that follows it in a hidden step.
       const both =
         current === undefined ? signal : AbortSignal.any(signal === null ? [left.signal] : [signal, left.signal])
-      const response = await upstream(url.origin + target, {
+      const response = await upstream(to.href, {
         method: request.method,
         headers,
         signal: both,
@@ -48,7 +53,7 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         method: request.method,
         path,
         header: (name) => request.headers.get(name) ?? undefined,
-        body: new Uint8Array(await request.arrayBuffer()),
+        body: given,
         upstreams: [{ endpoint: url.origin }],
         // A session that the program names is its own, the one that `plimsoll.session()` gives, whichever key pays.
         tenants: request.headers.has(SESSION_HEADER) ? 'one' : undefined,
@@ -60,6 +65,31 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
       current?.body.discard()
     })
   }
+}
+
+/** Keys that do not expire begin so; those that do are another one after each renewal. */
+const LASTING = 'AKIA'
+
+/** A signature holds for the bytes that it was made over. Requests without one stay as they are. */
+async function signedAnew(
+  url: URL,
+  method: string,
+  headers: Record<string, string>,
+  body: Uint8Array,
+): Promise<Record<string, string>> {
+  const signature = signatureIn(headers['authorization'])
+  if (signature === undefined) return headers
+  const { accessKeyId, region, service } = signature
+  const own = await credentialChain()
+  if (own.accessKeyId !== accessKeyId && (own.accessKeyId.startsWith(LASTING) || accessKeyId.startsWith(LASTING)))
+    throw new PlimsollError(
+      'bad-config',
+      'The request was signed with another access key than the one that AWS gives here.',
+      {
+        advice: 'Give the client no credentials of its own, so that both use the standard chain; or use an API key.',
+      },
+    )
+  return signed({ method, url, headers, body, service, region }, async () => own)
 }
 
 /** SDKs whose base URL is missing ask for a path. */

@@ -17,7 +17,7 @@ import {
 } from './open.ts'
 import { routeOf, type Route } from '../formats/endpoints.ts'
 import type { LearnedLimit } from '../core/target.ts'
-import { wireOf, type Wire } from '../formats/registry.ts'
+import type { Wire } from '../formats/registry.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
 import { withHiddenSteps } from './hidden/session.ts'
 import { pathAt, withModel } from './attempt.ts'
@@ -73,7 +73,7 @@ async function handle(deps: GatewayDeps, incoming: IncomingRequest, transport: T
     // What is no request of this wire is the provider's to refuse, in its own words.
     if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(incoming, transport, BYPASSED)
     if (!wasSent && isOurTrouble(error)) return bypass(deps, incoming, transport, error)
-    if (isPlimsollError(error)) return errorAnswer(wireOf(route.wire), error)
+    if (isPlimsollError(error)) return errorAnswer(route.speaks, error)
     throw error
   }
 }

@@ -2,6 +2,7 @@ import { CLAUDE_CODE, type Hash, identityOf } from '../core/identity.ts'
 import type { Item } from '../core/item.ts'
 import { isRecord } from '../core/values.ts'
 import { VENDOR_CREDENTIALS, type HeaderReader } from '../formats/endpoints.ts'
+import { signatureIn } from '../drivers/crypto/aws-signature.ts'
 import { tenantName } from '../drivers/crypto/tenant-name.ts'
 import { randomBytes } from 'node:crypto'
 import { BoundedMap } from '../util/bounded-map.ts'
@@ -52,7 +53,8 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', ru
     const one = sent?.trim() ?? ''
     if (one !== '') given.push(one)
   }
-  add(bearerIn(header))
+  // A signature is another one for each request; whose it is stays.
+  add(signatureIn(header('authorization'))?.accessKeyId ?? bearerIn(header))
   for (const name of OTHER_CREDENTIAL_HEADERS) add(header(name))
   const at = path.indexOf('?')
   if (at >= 0) {

@@ -12,7 +12,7 @@ import { weightOf, type RecentBodies } from '../engine/memo/memo.ts'
 import type { ToolOffer } from '../engine/readers/offered-tools.ts'
 import type { GatewaySession, SessionOptions } from '../engine/session/session.ts'
 import { checkBody } from '../formats/json/bounds.ts'
-import { wireOf, type Wire } from '../formats/registry.ts'
+import type { Wire } from '../formats/registry.ts'
 import type { Route } from '../formats/endpoints.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { BoundedMap } from '../util/bounded-map.ts'
@@ -137,7 +137,7 @@ export async function open(
   transport: Transport,
 ): Promise<OpenedRequest> {
   const settings = deps.settings()
-  const wire = wireOf(route.wire)
+  const wire = route.speaks
   const encoding = incoming.header('content-encoding')
   const { body } = incoming
   const bytes = isEncoded(encoding) ? await decodeBody(body, encoding, maxBodyBytesOf(settings)) : body

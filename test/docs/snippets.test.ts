@@ -4,7 +4,9 @@ import { PAGES } from './pages.ts'
 import { checkSnippets, snippetsOf } from './snippets.ts'
 
 /** Checked by `npm run test:frameworks`, where their packages are. */
-const ELSEWHERE = ['mastra', 'strands', 'google-adk', 'pi', 'opencode'].map((name) => `docs/adapters/${name}.md`)
+const ELSEWHERE = ['aws-sdk', 'mastra', 'strands', 'google-adk', 'pi', 'opencode'].map(
+  (name) => `docs/adapters/${name}.md`,
+)
 
 const folder = join(import.meta.dirname, '.snippets')
 

@@ -46,6 +46,7 @@ const MODELS: Record<WireName, string> = {
   'openai-responses': 'gpt-4.1-mini',
   gemini: 'gemini-2.5-flash',
   'ollama-chat': 'llama3.1:8b',
+  'bedrock-converse': 'us.anthropic.claude-haiku-4-5-20251001-v1:0',
 }
 
 describe.each(WIRES)('a summarizer behind HTTP on %s', (wire) => {

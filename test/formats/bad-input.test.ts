@@ -14,6 +14,7 @@ const LISTS: Readonly<Record<WireName, string>> = {
   'openai-responses': 'input',
   gemini: 'contents',
   'ollama-chat': 'messages',
+  'bedrock-converse': 'messages',
 }
 
 /** Decodes and, if that works, gives the text back. Anything but a typed refusal is a failure of ours. */
@@ -117,7 +118,7 @@ describe.each(WIRES)('%s', (wire) => {
   })
 
   it('keeps escaped lone surrogates as they came', () => {
-    const text = `{"${list}":[{"role":"user","content":"\\ud83d","parts":[{"text":"\\ud83d"}]}]}`
+    const text = `{"${list}":[{"role":"user","content":${wire === 'bedrock-converse' ? '[{"text":"\\ud83d"}]' : '"\\ud83d"'},"parts":[{"text":"\\ud83d"}]}]}`
     expect(outcome(wire, text)).toBe('same')
   })
 

@@ -11,6 +11,7 @@ const LISTS: Readonly<Record<WireName, string>> = {
   'anthropic-messages': 'messages',
   gemini: 'contents',
   'ollama-chat': 'messages',
+  'bedrock-converse': 'messages',
   'openai-chat': 'messages',
   'openai-responses': 'input',
 }

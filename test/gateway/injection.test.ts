@@ -109,6 +109,29 @@ const DIALECTS: Readonly<Record<Wire, Dialect>> = {
     schema: { generationConfig: { responseMimeType: 'application/json' } },
     calls: (text) => said(text, /"functionCall":\{[^}]*?"name":"(\w+)"/g),
   },
+  'bedrock-converse': {
+    path: (stream) => `/model/us.anthropic.claude-opus-4-6-v1/converse${stream ? '-stream' : ''}`,
+    body: ({ head = LONG, tools = ['bash'] }) => ({
+      inferenceConfig: { maxTokens: 200 },
+      system: [{ text: head }],
+      ...(tools.length > 0 && {
+        toolConfig: { tools: tools.map((name) => ({ toolSpec: { name, inputSchema: { json: open } } })) },
+      }),
+      messages: [{ role: 'user', content: [{ text: 'Why does it fail?' }] }],
+    }),
+    toolsIn: (body) =>
+      names((body['toolConfig'] as Fields | undefined)?.['tools'], (tool) => (tool['toolSpec'] as Fields)['name']),
+    choice: (choice) => ({
+      toolConfig: {
+        tools: [{ toolSpec: { name: 'bash', inputSchema: { json: open } } }],
+        toolChoice: { tool: { name: choice } },
+      },
+    }),
+    schema: {
+      outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema: { schema: '{"type":"object"}' } } } },
+    },
+    calls: (text) => said(text, /"toolUse":\{[^}]*?"name":"(\w+)"/g),
+  },
   'ollama-chat': {
     path: () => '/api/chat',
     body: ({ stream, head = LONG, tools = ['bash'] }) => ({
@@ -147,15 +170,16 @@ const without = (body: Fields, ...keys: readonly string[]): Fields =>
 const CASES: readonly Case[] = [
   { name: 'tools that the client runs', change: (body) => body, isDeclared: true },
   { name: 'a structured answer with tools', change: (body, { schema }) => ({ ...body, ...schema }), isDeclared: true },
-  { name: 'no tools', change: (body) => without(body, 'tools'), isDeclared: false },
+  { name: 'no tools', change: (body) => without(body, 'tools', 'toolConfig'), isDeclared: false },
   {
     name: 'a structured answer without tools',
-    change: (body, { schema }) => ({ ...without(body, 'tools'), ...schema }),
+    change: (body, { schema }) => ({ ...without(body, 'tools', 'toolConfig'), ...schema }),
     isDeclared: false,
   },
   {
     name: 'tool choice none',
-    wires: CHOOSING,
+    // Converse has no such choice.
+    wires: CHOOSING.filter((wire) => wire !== 'bedrock-converse'),
     change: (body, { choice }) => ({ ...body, ...choice('none') }),
     isDeclared: false,
   },
@@ -175,7 +199,7 @@ const CASES: readonly Case[] = [
   {
     name: 'functions of the old kind',
     wires: ['openai-chat'],
-    change: (body) => ({ ...without(body, 'tools'), functions: [{ name: 'bash', parameters: open }] }),
+    change: (body) => ({ ...without(body, 'tools', 'toolConfig'), functions: [{ name: 'bash', parameters: open }] }),
     isDeclared: false,
   },
   {
@@ -302,7 +326,7 @@ describe.each(WIRES)('tools of ours in requests of %s', (wire) => {
     // Long enough to be cached and too short for a tool from the start. Ollama's models have no price: nothing of theirs is billed as cached.
     {
       name: 'that the provider may have cached',
-      lines: wire === 'anthropic-messages' ? 450 : 300,
+      lines: wire === 'anthropic-messages' ? 450 : wire === 'bedrock-converse' ? 520 : 300,
       isCached: wire !== 'ollama-chat',
     },
     { name: 'that is too short to be cached', lines: 2, isCached: false },

@@ -115,8 +115,8 @@ describe('a tool result before or after a request', () => {
 
 describe('a model call in an API format that is not read', () => {
   it.each([
-    ['https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/converse-stream', 'AWS Bedrock'],
     ['https://ai-gateway.vercel.sh/v4/ai/language-model', 'Vercel AI Gateway'],
+    ['https://generativelanguage.googleapis.com/v1beta/interactions', 'Gemini Interactions'],
   ])('passes unchanged and is said once: %s', async (url, name) => {
     const sent: string[] = []
     const plimsoll = createPlimsoll({

@@ -112,12 +112,6 @@ describe('places in order', () => {
     }
     for (const { url } of upstream.received) expect(new URL(url, 'http://x').pathname.startsWith('/team-a/')).toBe(true)
   })
-
-  it('refuses Bedrock’s wires in a sentence', async () => {
-    const { proxy } = await testProxy({ upstreams: { openai: 'http://127.0.0.1:1' } })
-    const response = await post(`${proxy.url}/bedrock/model/anthropic.claude-v1/converse`, '{}')
-    expect([response.status, await response.text()]).toEqual([501, expect.stringContaining('Bedrock')])
-  })
 })
 
 describe('the configuration', () => {

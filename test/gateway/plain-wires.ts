@@ -176,6 +176,33 @@ export const PLAIN_WIRES: Readonly<Record<Wire, PlainWire>> = {
     }),
     last: ({ contents }) => lastOf(contents),
   },
+  'bedrock-converse': {
+    url: 'https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-opus-4-6-v1/converse',
+    key: bearer,
+    request: (turns) => ({
+      toolConfig: { tools: [{ toolSpec: { name: 'bash', inputSchema: { json: SCHEMA } } }] },
+      messages: turns.flatMap((turn): object[] => {
+        if ('user' in turn) return [{ role: 'user', content: [{ text: turn.user }] }]
+        if ('assistant' in turn) return [{ role: 'assistant', content: [{ text: turn.assistant }] }]
+        const toolUseId = turn.id
+        return [
+          { role: 'assistant', content: [{ toolUse: { toolUseId, name: 'bash', input: COMMAND } }] },
+          { role: 'user', content: [{ toolResult: { toolUseId, content: [{ text: turn.result }] } }] },
+        ]
+      }),
+    }),
+    answer: (said) => ({
+      output: {
+        message: {
+          role: 'assistant',
+          content: [typeof said === 'string' ? { text: said } : { toolUse: { toolUseId: 'tooluse_own', ...said } }],
+        },
+      },
+      stopReason: typeof said === 'string' ? 'end_turn' : 'tool_use',
+      usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+    }),
+    last: ({ messages }) => lastOf(messages),
+  },
   'ollama-chat': {
     url: 'http://localhost:11434/api/chat',
     key: bearer,

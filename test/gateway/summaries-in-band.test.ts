@@ -17,6 +17,7 @@ const PATHS: Record<WireName, string> = {
   'openai-responses': '/v1/responses',
   gemini: '/v1beta/models/gemini-2.5-pro:generateContent',
   'ollama-chat': '/api/chat',
+  'bedrock-converse': '/model/us.anthropic.claude-sonnet-4-6/converse',
 }
 const HEADERS: Record<WireName, Record<string, string>> = {
   'anthropic-messages': { 'x-api-key': 'sk-test', 'anthropic-version': '2023-06-01' },
@@ -24,6 +25,7 @@ const HEADERS: Record<WireName, Record<string, string>> = {
   'openai-responses': { authorization: 'Bearer sk-test' },
   gemini: { 'x-goog-api-key': 'sk-test' },
   'ollama-chat': {},
+  'bedrock-converse': { authorization: 'Bearer sk-test' },
 }
 const PARAMETERS = { type: 'object', properties: { path: { type: 'string' } } }
 const TOOLS: Record<WireName, object> = {
@@ -37,6 +39,9 @@ const TOOLS: Record<WireName, object> = {
   gemini: { tools: [{ functionDeclarations: [{ name: 'read', description: 'Reads.', parameters: PARAMETERS }] }] },
   'ollama-chat': {
     tools: [{ type: 'function', function: { name: 'read', description: 'Reads.', parameters: PARAMETERS } }],
+  },
+  'bedrock-converse': {
+    toolConfig: { tools: [{ toolSpec: { name: 'read', description: 'Reads.', inputSchema: { json: PARAMETERS } } }] },
   },
 }
 
@@ -53,6 +58,7 @@ function bodyOf(wire: WireName, steps: number, extra: object = {}): string {
   const messages = body['messages'] as { content: object[] }[] | undefined
   if (wire === 'anthropic-messages' && steps > 0)
     Object.assign(messages!.at(-1)!.content.at(-1)!, { cache_control: { type: 'ephemeral' } })
+  if (wire === 'bedrock-converse' && steps > 0) messages!.at(-1)!.content.push({ cachePoint: { type: 'default' } })
   return JSON.stringify({ ...body, ...TOOLS[wire], ...extra })
 }
 
@@ -132,6 +138,9 @@ describe.each(WIRES)('a summary in band on %s', (wire) => {
       'openai-responses': { text: { format: { type: 'json_object' } } },
       gemini: { generationConfig: { maxOutputTokens: 100, responseMimeType: 'application/json' } },
       'ollama-chat': { format: 'json' },
+      'bedrock-converse': {
+        toolConfig: { ...(TOOLS['bedrock-converse'] as { toolConfig: object }).toolConfig, toolChoice: { any: {} } },
+      },
     }
     const { asked, events } = await run(wire, { answer: say(ACCOUNT), extra: SHAPED[wire] })
     expect(events.filter((event) => event.type === 'epoch-declared').length).toBeGreaterThan(0)

@@ -342,10 +342,49 @@ const ollama: Client = {
   },
 }
 
+/** Its streams are binary, and read by the vendor's own SDK elsewhere. */
+const converse: Client = {
+  path: () => '/model/us.anthropic.claude-sonnet-4-6/converse',
+  body: ({ history, variant }) => ({
+    system: [{ text: SYSTEM }, ...(variant % 2 === 0 ? [{ cachePoint: { type: 'default' } }] : [])],
+    toolConfig: {
+      tools: TOOLS.map(({ name, about, argument }) => ({
+        toolSpec: { name, description: about, inputSchema: { json: schemaOf(argument) } },
+      })),
+    },
+    inferenceConfig: { maxTokens: 2_500 },
+    ...(variant % 2 === 0 && { additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 1_024 } } }),
+    messages: history,
+  }),
+  user: (text, picture) => ({
+    role: 'user',
+    content: [{ text }, ...(picture === undefined ? [] : [{ image: { format: 'png', source: { bytes: picture } } }])],
+  }),
+  results: (results) => [
+    {
+      role: 'user',
+      content: results.map(({ call, text, failed }) => ({
+        toolResult: { toolUseId: call.id, content: [{ text }], ...(failed === true && { status: 'error' }) },
+      })),
+    },
+  ],
+  read(answer) {
+    const message = object(object((JSON.parse(answer) as Json)['output'])['message'])
+    const calls = objects(message['content']).flatMap((block) =>
+      block['toolUse'] === undefined ? [] : [object(block['toolUse'])],
+    )
+    return {
+      entries: [message],
+      calls: calls.map(({ toolUseId, name }) => ({ id: string(toolUseId), name: string(name) })),
+    }
+  },
+}
+
 export const CLIENTS: Readonly<Record<WireName, Client>> = {
   'anthropic-messages': anthropic,
   'openai-chat': chat,
   'openai-responses': responses,
   gemini,
+  'bedrock-converse': converse,
   'ollama-chat': ollama,
 }

@@ -22,6 +22,10 @@ const ENVELOPES: Readonly<Record<WireFormat, { readonly rest: Fields; readonly u
     user: { role: 'user', content: 'Why?' },
   },
   gemini: { rest: { generationConfig: { maxOutputTokens: 400 } }, user: { role: 'user', parts: [{ text: 'Why?' }] } },
+  'bedrock-converse': {
+    rest: { inferenceConfig: { maxTokens: 400 } },
+    user: { role: 'user', content: [{ text: 'Why?' }] },
+  },
   'ollama-chat': {
     rest: { model: MODEL, stream: false, options: { num_predict: 400, num_ctx: WINDOW } },
     user: { role: 'user', content: 'Why?' },
@@ -42,10 +46,12 @@ async function loop(format: WireFormat) {
   const tools: ReaderTools<WireFormat> = plimsoll.tools(session, format)
   const { steps, routes, declare } = wireOf(format)
   const { rest, user } = ENVELOPES[format]
+  const declared = (tools: readonly object[]): Fields =>
+    format === 'bedrock-converse' ? { toolConfig: { tools } } : { tools }
   const history: Fields[] = [user]
   const recalled: string[] = []
   for (let turns = 0; turns <= STEPS + 2; turns++) {
-    const body = { ...rest, [steps.list]: history, tools: [declare(OWN), ...tools.declarations] }
+    const body = { ...rest, [steps.list]: history, ...declared([declare(OWN), ...tools.declarations]) }
     const turn = await session.prepare({ format, body, targets: [{ model: MODEL }] })
     const answered = await referee.fetch(`http://referee.test${routes.path(MODEL, false)}`, {
       method: 'POST',

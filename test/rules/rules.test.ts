@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RuleOptions, Violation } from '../../src/core/codec.ts'
 import { ANTHROPIC_RULES, checkAnthropicMessages } from '../../src/formats/anthropic-messages/rules.ts'
+import { checkConverse, CONVERSE_RULES } from '../../src/formats/bedrock-converse/rules.ts'
 import { checkGemini, GEMINI_RULES } from '../../src/formats/gemini/rules.ts'
 import { checkOllamaChat, OLLAMA_CHAT_RULES } from '../../src/formats/ollama-chat/rules.ts'
 import { checkOpenAiChat, OPENAI_CHAT_RULES } from '../../src/formats/openai-chat/rules.ts'
@@ -9,6 +10,7 @@ import type { RuleBook } from '../../src/formats/kit/rules.ts'
 import { createReferee, type Wire } from '../../src/testing/referee/index.ts'
 import type { RuleCase } from './case.ts'
 import { anthropicCases } from './cases/anthropic-messages.ts'
+import { converseCases } from './cases/bedrock-converse.ts'
 import { geminiCases } from './cases/gemini.ts'
 import { ollamaChatCases } from './cases/ollama-chat.ts'
 import { openAiChatCases } from './cases/openai-chat.ts'
@@ -45,6 +47,12 @@ const WIRES: Readonly<Record<Wire, WireUnderTest>> = {
     cases: ollamaChatCases,
     check: checkOllamaChat,
     path: () => '/api/chat',
+  },
+  'bedrock-converse': {
+    rules: CONVERSE_RULES,
+    cases: converseCases,
+    check: checkConverse,
+    path: (model) => `/model/${model}/converse`,
   },
   gemini: {
     rules: GEMINI_RULES,

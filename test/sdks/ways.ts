@@ -25,6 +25,7 @@ const PREFIX = {
   'openai-responses': 'openai',
   gemini: 'gemini',
   'ollama-chat': 'ollama',
+  'bedrock-converse': 'bedrock',
 } as const
 
 const open: (() => Promise<void>)[] = []
@@ -37,6 +38,8 @@ export interface StageOptions {
   readonly referee: StartRefereeOptions
   readonly plimsoll?: PlimsollOptions
   readonly proxy?: Partial<ProxyOptions>
+  /** Of the upstream. @default that of the wire's vendor */
+  readonly prefix?: string
 }
 
 export async function stage(way: Way, options: StageOptions): Promise<Stage> {
@@ -66,7 +69,7 @@ export async function stage(way: Way, options: StageOptions): Promise<Stage> {
   }
   const running = await startReferee(options.referee)
   const plimsoll = createPlimsoll(settings)
-  const prefix = PREFIX[options.referee.wire]
+  const { prefix = PREFIX[options.referee.wire] } = options
   const proxy = await startProxy(plimsoll.gateway, {
     port: 0,
     upstreams: { [prefix]: running.url },

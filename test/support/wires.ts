@@ -2,6 +2,7 @@ import type { Codec } from '../../src/core/codec.ts'
 import type { Conversation } from '../../src/core/conversation.ts'
 import type { Item } from '../../src/core/item.ts'
 import { body as anthropic } from '../../src/formats/anthropic-messages/decode.ts'
+import { body as converse } from '../../src/formats/bedrock-converse/decode.ts'
 import { body as gemini } from '../../src/formats/gemini/decode.ts'
 import { type Decoder, type Position, sourceOf } from '../../src/formats/kit/body.ts'
 import { body as ollama } from '../../src/formats/ollama-chat/decode.ts'
@@ -35,6 +36,7 @@ const halfOf = <P extends Position>(body: Decoder<P>): Half => ({
 /** The reading and writing half of each codec. */
 export const CODECS: Readonly<Record<WireName, Half>> = {
   'anthropic-messages': halfOf(anthropic),
+  'bedrock-converse': halfOf(converse),
   gemini: halfOf(gemini),
   'ollama-chat': halfOf(ollama),
   'openai-chat': halfOf(chat),

@@ -32,6 +32,8 @@ export interface Endpoint {
   readonly credentials: readonly string[]
   /** The query parameter that may contain a credential. */
   readonly credentialQuery?: string
+  /** Requests without a key are signed. @default they are sent as they are */
+  readonly signing?: Signing
   readonly modelVariable: string
   /** The model to use if none is named. */
   readonly model?: string
@@ -43,6 +45,14 @@ export interface Endpoint {
   window?(env: Readonly<Record<string, string | undefined>>): number
   /** The base URL, for vendors with variables of their own. */
   base?(env: Readonly<Record<string, string | undefined>>, baseUrl: string | undefined): string
+}
+
+/** How AWS's signatures are made for a service. */
+export interface Signing {
+  readonly service: string
+  /** Whether an address is the service's own. */
+  isAt(url: URL): boolean
+  region(url: URL, env: Readonly<Record<string, string | undefined>>): string
 }
 
 export const bearer = (key: string | undefined): Readonly<Record<string, string>> =>
@@ -106,6 +116,6 @@ export interface Wire {
   readonly endpoint: Endpoint
   /** Other servers of this wire, which `plimsoll chat` knows by name. */
   readonly servers: readonly Endpoint[]
-  /** How likely a request body is of this wire: 2 if it has members that no other wire has, 1 if it may be, 0 if it is not. */
-  resembles(body: Fields): 0 | 1 | 2
+  /** How likely a request body is of this wire: 3 if others would refuse it, 2 if it has members that no other wire has, 1 if it may be, 0 if it is not. */
+  resembles(body: Fields): 0 | 1 | 2 | 3
 }

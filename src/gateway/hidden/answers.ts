@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Codec, ModelResponse, StreamEvent } from '../../core/codec.ts'
 import { PlimsollError } from '../../core/errors.ts'
+import { bytesOf, type Frame, type Piece } from '../../formats/framing.ts'
 import { isOverBounds } from '../../formats/json/bounds.ts'
-import type { Frame } from '../../formats/framing.ts'
 import type { Wire } from '../../formats/registry.ts'
 import { errorEvent } from '../answer.ts'
 import type { When } from '../types.ts'
@@ -31,15 +31,13 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
   const { codec, framing } = wire
   const stream = hidden.stream()
   const visible = codec.stream()
-  const rawOf = new WeakMap<StreamEvent, string>()
-  const write = (passed: readonly Passed[], own?: StreamEvent): string =>
-    passed
-      .map((one) => {
-        const event = one === 'same' ? own! : one
-        visible.push(event)
-        return rawOf.get(event) ?? framing.write(event)
-      })
-      .join('')
+  const rawOf = new WeakMap<StreamEvent, Piece>()
+  const write = (passed: readonly Passed[], own?: StreamEvent): Piece[] =>
+    passed.map((one) => {
+      const event = one === 'same' ? own! : one
+      visible.push(event)
+      return rawOf.get(event) ?? framing.write(event)
+    })
   let recorded: Promise<void> | undefined
   try {
     for (let answer: UpstreamAnswer | undefined = first; answer !== undefined;) {
@@ -48,26 +46,26 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
       const said = codec.stream()
       /** An event that cannot be understood ends the reading along; what comes passes from there on as it is. */
       let isLost = false
-      const pass = ({ raw, event }: Frame): string => {
-        if (event === undefined || isLost) return raw
+      const pass = ({ raw, event }: Frame): readonly Piece[] => {
+        if (event === undefined || isLost) return [raw]
         try {
           rawOf.set(event, raw)
           said.push(event)
           return write(stream.push(event), event)
         } catch {
           isLost = true
-          return raw
+          return [raw]
         }
       }
       const response = (): ModelResponse | undefined => (isLost ? undefined : attempt(() => said.response()))
       recorded = undefined
-      let rest = ''
+      let rest: Piece[] = []
       try {
         for await (const bytes of answer.body) {
-          const text = frames.push(bytes).map(pass).join('')
-          if (text !== '') yield Buffer.from(text)
+          const passed = bytesOf(frames.push(bytes).flatMap(pass))
+          if (passed.length > 0) yield passed
         }
-        rest = frames.end().map(pass).join('')
+        rest = frames.end().flatMap(pass)
         const callsUs = attempt(() => hidden.partsOf(said.body()).some((part) => hidden.isHidden(part))) === true
         // The client need not wait for a disk: in this process what comes next in the session is recorded after it.
         recorded = deps.recorded(response, callsUs ? 'now' : 'behind')
@@ -80,18 +78,18 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
         const goesOn = isLost ? undefined : await hidden.take(hidden.partsOf(said.body()))
         if (goesOn !== undefined) {
           answer = await deps.proceed(goesOn)
-          rest += write(stream.next())
+          rest.push(...write(stream.next()))
         } else if (!isLost) {
           const silent = silence(hidden, hidden.partsOf(said.body()), visible.response())
-          rest += write(silent === undefined ? stream.close() : endingEvents(wire, silent))
+          rest.push(...write(silent === undefined ? stream.close() : endingEvents(wire, silent)))
           await hidden.done(visible.response())
         }
       } catch (cause) {
         const error = cause instanceof PlimsollError ? cause : new PlimsollError('upstream', (cause as Error).message)
-        rest += errorEvent(wire, error)
+        rest.push(errorEvent(wire, error))
         answer = undefined
       }
-      if (rest !== '') yield Buffer.from(rest)
+      if (rest.length > 0) yield bytesOf(rest)
     }
   } finally {
     deps.settled(recorded!)

@@ -12,10 +12,9 @@ import { bodyTooLarge } from './encoding.ts'
 import { bearerIn } from '../identity.ts'
 import type { Reply, TurnReport } from '../types.ts'
 import { ownUpstream, type Gateway } from '../gateway.ts'
-import { refuseUnspoken, routeOf, type Route } from '../../formats/endpoints.ts'
+import { routeOf, type Route } from '../../formats/endpoints.ts'
 import type { Sidecar } from '../operate/sidecar.ts'
 import { passThrough, transportOf, type UpstreamTable } from './upstreams.ts'
-import { wireOf } from '../../formats/registry.ts'
 
 /** The page and its API. The server that it runs in checks host, origin and token first. */
 export interface Dashboard {
@@ -110,7 +109,6 @@ async function route(
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
   }
-  refuseUnspoken(path, deps.table.prefixes)
   const meant = deps.table.resolve(path, header)
   if (meant === undefined) {
     const known = deps.table.prefixes.map((name) => `/${name}`).join(', ')
@@ -125,7 +123,9 @@ async function route(
   })
   if (deps.gateway.routeOf(method, meant.path) === undefined) {
     const upstream = ownUpstream(meant.upstreams, undefined)
-    const { status, headers, body } = await passThrough(deps.dispatcher, upstream, meant.path, incoming, gone.signal)
+    const whole = upstream.signer === undefined ? undefined : await readBody(incoming, deps.gateway.maxBodyBytes)
+    const passed = await passThrough(deps.dispatcher, upstream, meant.path, incoming, gone.signal, whole)
+    const { status, headers, body } = passed
     await relay({ status, headers: toClient(headers), body }, response)
     return {}
   }
@@ -196,7 +196,7 @@ function fail(response: ServerResponse, route: Route | undefined, cause: unknown
   const { status } = error.fields
   // A body that was not read to its end cannot be followed by another request on the same connection.
   if (error.code === 'too-large' || error.code === 'forbidden') response.setHeader('connection', 'close')
-  send(response, errorAnswer(route && wireOf(route.wire), error, typeof status === 'number' ? status : undefined))
+  send(response, errorAnswer(route?.speaks, error, typeof status === 'number' ? status : undefined))
 }
 
 async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {

@@ -4,7 +4,8 @@ import { rootCertificates } from 'node:tls'
 // By its file: Bun answers the bare name with a part of its own that cannot do this.
 import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici/index.js'
 import { PlimsollError } from '../../core/errors.ts'
-import { endpointAtRoot, type HeaderReader } from '../../formats/endpoints.ts'
+import { signatureIn, signed } from '../../drivers/crypto/aws-signature.ts'
+import { endpointAtRoot, signerAt, type Endpoint, type HeaderReader } from '../../formats/endpoints.ts'
 import type { UpstreamConfig, Upstreams } from '../../settings/settings.ts'
 import { toUpstream } from './headers.ts'
 import { AnswerBody, answerOf, type UpstreamAnswer } from '../read-answer.ts'
@@ -14,6 +15,8 @@ import type { Transport, Upstream } from '../types.ts'
 export interface ProxyUpstream extends Upstream {
   readonly base: URL
   readonly headers: Readonly<Record<string, string>>
+  /** Whose signatures it wants from clients that send no key. */
+  readonly signer?: Endpoint
 }
 
 export type UpstreamTable = ReturnType<typeof upstreamTable>
@@ -76,6 +79,7 @@ function readUpstream(provider: string, given: string | UpstreamConfig): ProxyUp
     model,
     window,
     wire,
+    signer: signerAt(provider, base),
   }
 }
 
@@ -98,8 +102,10 @@ function upstreamUrl({ base }: ProxyUpstream, path: string): URL {
 export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, gone: AbortSignal): Transport {
   return async ({ upstream, path, body, headers: changes, foreign }) => {
     const { headers: own, base } = upstream as ProxyUpstream
-    const headers = toUpstream(foreign === true ? {} : incoming.headers, { ...changes, ...own })
-    const { origin, pathname, search } = upstreamUrl(upstream as ProxyUpstream, path)
+    const sent = toUpstream(foreign === true ? {} : incoming.headers, { ...changes, ...own })
+    const url = upstreamUrl(upstream as ProxyUpstream, path)
+    const headers = await authorised(upstream as ProxyUpstream, 'POST', url, sent, body)
+    const { origin, pathname, search } = url
     const content = body.length > 0 ? body : null
     const call = (): Promise<Dispatcher.ResponseData> =>
       dispatcher.request({ origin, path: pathname + search, method: 'POST', headers, body: content, signal: gone })
@@ -114,24 +120,48 @@ export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, g
   }
 }
 
-/** Everything that is no model call: streamed both ways, never read. */
+/**
+ * A client that sends no key gets the proxy's own: the key of the environment, else a signature. One that it made itself is over our address
+ * and over its own bytes.
+ */
+async function authorised(
+  { signer, base }: ProxyUpstream,
+  method: string,
+  url: URL,
+  headers: Record<string, string>,
+  body: Uint8Array,
+): Promise<Record<string, string>> {
+  const { authorization } = headers
+  const signature = signatureIn(authorization)
+  if (signer?.signing === undefined || (authorization !== undefined && signature === undefined)) return headers
+  const key = signer.keys.map((name) => process.env[name]).find(Boolean)
+  if (key !== undefined) return { ...headers, ...signer.headers(key) }
+  const { service } = signer.signing
+  const region = signer.signing.region(base, { ...process.env, ...(signature && { AWS_REGION: signature.region }) })
+  return signed({ method, url, headers, body, service, region })
+}
+
+/** Everything that is no model call: streamed both ways, never read. A body that came whole is one that has to be signed. */
 export async function passThrough(
   dispatcher: Dispatcher,
   upstream: ProxyUpstream,
   path: string,
   incoming: IncomingMessage,
   gone: AbortSignal,
+  whole?: Uint8Array,
 ): Promise<UpstreamAnswer> {
+  const { method = 'GET' } = incoming
   const length = incoming.headers['content-length']
   const hasBody = length !== undefined || incoming.headers['transfer-encoding'] !== undefined
-  const { origin, pathname, search } = upstreamUrl(upstream, path)
+  const url = upstreamUrl(upstream, path)
+  const sent = toUpstream(incoming.headers, { 'content-length': length, ...upstream.headers })
   const given = await dispatcher
     .request({
-      origin,
-      path: pathname + search,
-      method: (incoming.method ?? 'GET') as Dispatcher.HttpMethod,
-      headers: toUpstream(incoming.headers, { 'content-length': length, ...upstream.headers }),
-      body: hasBody ? incoming : null,
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: method as Dispatcher.HttpMethod,
+      headers: whole === undefined ? sent : await authorised(upstream, method, url, sent, whole),
+      body: hasBody ? (whole ?? incoming) : null,
       signal: gone,
     })
     .catch(unreachable(upstream.base.host))

@@ -3,10 +3,11 @@ import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
 import { type Fields, isRecord } from '../../core/values.ts'
+import { bytesOf, type Piece } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
-import { dialects } from './dialects/index.ts'
+import { dialectOf } from './dialects/index.ts'
 import { type Draft, draftOf, type Exchange, type PrefixReport, type RefereeSummary, summarise } from './log.ts'
 import { type ChainedPrompt, chainOf, createPromptCache } from './prompt-cache.ts'
 import { createHiddenTokenizer, type HiddenTokenizer, memoise } from './tokenizer.ts'
@@ -46,7 +47,7 @@ interface EventStream {
   readonly fault: Fault | undefined
   readonly errorEvent: StreamEvent
   readonly keepAlive: string
-  readonly write: (event: StreamEvent) => string
+  readonly write: (event: StreamEvent) => Piece
 }
 
 /** Sends events one by one, with the faults that were planned for the stream. */
@@ -68,15 +69,15 @@ async function* sendEvents(stream: EventStream): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Cuts bytes into pieces of seeded random size, so that characters and events are split between chunks. */
-function splitter(chunkBytes: number | undefined, seed: number): (text: string) => Generator<Uint8Array> {
+/** Cuts bytes into pieces of seeded random size, so that characters and events break between chunks. */
+function splitter(chunkBytes: number | undefined, seed: number): (piece: Piece) => Generator<Uint8Array> {
   let state = seed >>> 0 || 1
   const next = (limit: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return 1 + (state % limit)
   }
-  return function* split(text) {
-    const bytes = Buffer.from(text)
+  return function* split(piece) {
+    const bytes = bytesOf([piece])
     if (chunkBytes === undefined) {
       yield bytes
       return
@@ -289,8 +290,8 @@ const catalogue = bundledCatalogue()
 export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
-  const dialect = dialects[wire]
-  const { framing } = wireOf(wire)
+  const dialect = dialectOf(wire, options.profile)
+  const { framing = wireOf(wire).framing } = dialect
   const tokenizer = memoise(
     typeof options.tokenizer === 'function' ? options.tokenizer : createHiddenTokenizer({ seed, ...options.tokenizer }),
   )
@@ -447,7 +448,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (route === undefined) {
       return fail(draft, { kind: 'not-found', status: 404, message: `Not found: ${request.method} ${request.path}` })
     }
-    const unauthorised = dialect.authorise(request, options.apiKey)
+    const unauthorised = dialect.authorise(request, options.apiKey, options.accessKeys)
     if (unauthorised !== undefined) return fail(draft, unauthorised)
     if (route.kind === 'models') return succeed(draft, dialect.models(options.models ?? ['referee-model'], window))
     const fault = faultFor(options.faults, draft.number)

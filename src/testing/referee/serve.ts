@@ -7,12 +7,12 @@ export function createInProcessReferee(options: RefereeOptions): Referee {
   const referee = createReferee(options)
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init)
-    const { pathname, search } = new URL(request.url)
+    const { host, pathname, search } = new URL(request.url)
     const response = await referee
       .handle({
         method: request.method,
         path: pathname + search,
-        headers: Object.fromEntries(request.headers),
+        headers: { host, ...Object.fromEntries(request.headers) },
         body: new Uint8Array(await request.arrayBuffer()),
         signal: request.signal,
       })

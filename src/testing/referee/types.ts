@@ -1,6 +1,7 @@
 import type { RuleOptions, StreamEvent, Violation } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Fields } from '../../core/values.ts'
+import type { Framing } from '../../formats/framing.ts'
 import type { WireFormat } from '../../formats/registry.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Answer, Issuer, Script } from './brain.ts'
@@ -67,6 +68,8 @@ export interface RefereeOptions {
   readonly bodyLimitStyle?: 'vendor' | 'html'
   /** The key that clients must send, if set. */
   readonly apiKey?: string
+  /** Secrets by access key id, for APIs whose requests are signed; each signature is checked. */
+  readonly accessKeys?: Readonly<Record<string, string>>
   readonly clock?: Clock
   readonly cache?: Partial<CacheRule>
   /** Separates conversations that share a referee; prefixes are compared within a lane. @default one lane */
@@ -212,11 +215,17 @@ export interface Rendered {
 /** The behaviour of one wire; everything else about a referee is the same for all. */
 export interface Dialect {
   readonly wire: Wire
+  /** How its streams travel. @default as its wire's do */
+  readonly framing?: Framing
   route(method: string, path: string): Route | undefined
   check(body: unknown, options: RuleOptions): readonly Violation[]
   read(body: Fields, route: Route, memory: ReadonlyMap<string, unknown>): RequestFacts
   /** Returns an error for wrong headers. */
-  authorise(request: RefereeRequest, apiKey: string | undefined): Failure | undefined
+  authorise(
+    request: RefereeRequest,
+    apiKey: string | undefined,
+    accessKeys?: RefereeOptions['accessKeys'],
+  ): Failure | undefined
   verify?(context: VerifyContext): Verification
   overflow(facts: OverflowFacts): Failure
   error(failure: Failure, id: string): unknown

@@ -38,6 +38,13 @@ export function plainBody(wire: WireName, turns: readonly PlainTurn[], system?: 
   return RENDER[wire](messages, system)
 }
 
+/** A history with calls needs its tools declared. */
+function declaredConverse(messages: readonly Message[]): object {
+  const names = new Set(messages.flatMap((one) => (one.role === 'step' ? one.calls.map(({ name }) => name) : [])))
+  const tools = [...names].map((name) => ({ toolSpec: { name, inputSchema: { json: { type: 'object' } } } }))
+  return tools.length > 0 ? { toolConfig: { tools } } : {}
+}
+
 const RENDER: Record<WireName, (messages: readonly Message[], system?: string) => Record<string, unknown>> = {
   'anthropic-messages': (messages, system) => ({
     model: 'claude-sonnet-4-5',
@@ -83,6 +90,28 @@ const RENDER: Record<WireName, (messages: readonly Message[], system?: string) =
         ]
       }),
     ],
+  }),
+  'bedrock-converse': (messages, system) => ({
+    inferenceConfig: { maxTokens: 100 },
+    ...declaredConverse(messages),
+    ...(system !== undefined && { system: [{ text: system }] }),
+    messages: messages.flatMap((message): object[] => {
+      if (message.role !== 'step') return [{ role: message.role, content: [{ text: message.text }] }]
+      const { text, calls } = message
+      return [
+        {
+          role: 'assistant',
+          content: [
+            ...(text === undefined ? [] : [{ text }]),
+            ...calls.map(({ id, name, args }) => ({ toolUse: { toolUseId: id, name, input: args } })),
+          ],
+        },
+        {
+          role: 'user',
+          content: calls.map(({ id, result }) => ({ toolResult: { toolUseId: id, content: [{ text: result }] } })),
+        },
+      ]
+    }),
   }),
   'ollama-chat': (messages, system) => ({
     model: 'llama3.1:8b',

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { anthropicMessagesBody } from './anthropic-messages.ts'
+import { bedrockConverseBody } from './bedrock-converse.ts'
 import { geminiBody } from './gemini.ts'
 import { ollamaChatBody } from './ollama-chat.ts'
 import { openaiChatBody } from './openai-chat.ts'
@@ -10,6 +11,7 @@ export { words } from './script.ts'
 
 const RENDER = {
   'anthropic-messages': anthropicMessagesBody,
+  'bedrock-converse': bedrockConverseBody,
   gemini: geminiBody,
   'ollama-chat': ollamaChatBody,
   'openai-chat': openaiChatBody,

@@ -1,0 +1,3 @@
+import { describeGoldens } from './describe-goldens.ts'
+
+describeGoldens('bedrock-converse')
