@@ -27,6 +27,7 @@ const FIELDS = [
   'invalid',
   'lost',
   'refused',
+  'fetchedAgain',
   'fixedLoad',
   'epochs',
   'summarizerCalls',
@@ -113,7 +114,7 @@ describe('replay', () => {
   })
 
   it('a window that holds nothing is told call by call, and --check makes it an exit code', async () => {
-    const args = ['replay', SESSION, '--window', '1300']
+    const args = ['replay', SESSION, '--window', '400']
     const { code, out } = await plimsoll(home, args)
     expect(code).toBe(0)
     expect(out).toMatch(/call 1: The context needs [\d,]+ tokens and [\d,]+ fit/)

@@ -290,7 +290,7 @@ describe('the borders of a session', () => {
       window: 100_000,
       summarise: async ({ prompt }: { prompt: string }) => {
         asked.push(prompt)
-        return { text: `Found ${secrets[0]} in the environment.`, stop: 'end' as const }
+        return { text: `Check of the deployment by bash with env. Found ${secrets[0]} there.`, stop: 'end' as const }
       },
     }
     const { policy } = engine.deps

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ModelResponse } from '../../src/core/codec.ts'
+import { bytesOf } from '../../src/formats/framing.ts'
 import { wireOf } from '../../src/formats/registry.ts'
 import { eventsOf, type AnswerEnd } from '../../src/formats/wire/answer.ts'
 import { createPlimsoll } from '../../src/index.ts'
@@ -24,23 +25,23 @@ describe('a model that calls nothing but tools of ours, which its request does n
         const head = { id: `a${asked}`, model: 'm', nowSeconds: 1 }
         const type = stream ? wire.framing.contentType : 'application/json'
         const body = stream
-          ? eventsOf(writer, head, end).map(wire.framing.write).join('')
+          ? bytesOf(eventsOf(writer, head, end).map(wire.framing.write))
           : JSON.stringify(writer.whole(head, end))
-        return new Response(body, { headers: { 'content-type': type } })
+        return new Response(new Uint8Array(Buffer.from(body)), { headers: { 'content-type': type } })
       }
       const plimsoll = createPlimsoll({ store: 'memory:', fetch: upstream })
       const request = { ...plain.request([{ user: 'Fix the parser.' }]), ...(id === 'gemini' ? {} : { stream }) }
       const url = stream ? plain.url.replace(':generateContent', ':streamGenerateContent?alt=sse') : plain.url
       const headers = { 'content-type': 'application/json', ...plain.key('k') }
       const response = await plimsoll.fetch(url, { method: 'POST', headers, body: JSON.stringify(request) })
-      const text = await response.text()
+      const bytes = Buffer.from(await response.arrayBuffer())
       let read: ModelResponse
       if (stream) {
         const reducer = wire.codec.stream()
         const parser = wire.framing.parser()
-        for (const event of [...parser.push(Buffer.from(text)), ...parser.end()]) reducer.push(event)
+        for (const event of [...parser.push(bytes), ...parser.end()]) reducer.push(event)
         read = reducer.response()
-      } else read = wire.codec.readResponse(JSON.parse(text))
+      } else read = wire.codec.readResponse(JSON.parse(bytes.toString()))
       expect(asked).toBe(5)
       expect(read.items.filter(({ kind }) => kind === 'call')).toEqual([])
       expect(

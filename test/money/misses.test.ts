@@ -91,7 +91,7 @@ const words = (seed: number, count: number): string =>
   Array.from({ length: count }, (_, at) => `word${(seed * 7919 + at * 104729) % 9973}`).join(' ')
 const TURNS = Array.from({ length: 9 }, (_, at) => words(at + 1, at === 0 ? 900 : 300))
 /** Seven turns fit, nine do not. */
-const WINDOW = 8_000
+const WINDOW = 6_000
 const SHORT = TURNS.map((text) => text.slice(0, 200))
 
 async function logged(store: ReturnType<typeof memoryStore>): Promise<UsageSeen[]> {

@@ -34,6 +34,8 @@ describe('C4: recorded error bodies', () => {
         sent,
       )
       if (kind === 'body-size') expect(lesson.retry).toEqual({ bodyBytes: expect.any(Number) })
+      // A size without a limit says how large that prompt was, and nothing about others.
+      else if ((limit ?? 0) < 1_024 && input !== undefined) expect(lesson).toMatchObject({ retry: {}, counted: input })
       else expect(lesson.retry).toEqual({ window: expect.any(Number) })
       // Only a number that the refusal names, and that our own count is above, is learned for everybody.
       const isWindow = kind === 'body-size' || (limit ?? 0) >= 1_024

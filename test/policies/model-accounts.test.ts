@@ -128,21 +128,25 @@ describe('adk-code', () => {
 })
 
 describe('cyber-autoagent', () => {
+  /** Prose, of which the design's count is higher than ours: no compaction comes before the warning. */
   const scans = (count: number): ChatMessage[] => [
     { role: 'user', content: 'Assess example.com' },
     ...Array.from({ length: count }, (_, i) => [
       call(`t${i}`, 'shell', { cmd: `scan ${i}` }),
-      result(`t${i}`, words(9_000, i + 1)),
+      result(
+        `t${i}`,
+        `Scan ${i + 1}: ${'the service on this port answers as before and nothing else was found. '.repeat(125)}`,
+      ),
     ]).flat(),
   ]
 
   it.each([
     [40, false],
-    [52, true],
+    [66, true],
   ])('warns from 80 %% of the window on, by its own count: %i steps, %s', async (steps, warns) => {
     const own = policyNamed('cyber-autoagent', {
       CYBER_PROMPT_TELEMETRY_THRESHOLD: '0.95',
-      CYBER_CONVERSATION_WINDOW: '120',
+      CYBER_CONVERSATION_WINDOW: '200',
     })
     const { messages, events } = open({ policy: { ...own, design: { ...own.design, messages: undefined } } })
     await messages({ messages: scans(steps) }, [{ model: 'gpt-4.1', window: 200_000 }])

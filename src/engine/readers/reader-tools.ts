@@ -9,7 +9,7 @@ import { READER_TOOLS } from './tools.ts'
 export const COMPACT_READER: NewTool = {
   name: 'recall',
   description:
-    'Brings back earlier parts of this conversation that are not shown any more. query searches all of it; handle (art_ and digits) reads a stored output, with pattern only the lines that match.',
+    'Brings back earlier parts of this conversation that are not shown any more. query searches all of it; handle (art_…) reads a stored output, with pattern only the lines that match.',
   parameters: {
     type: 'object',
     properties: {

@@ -62,10 +62,14 @@ export function factsOf(items: readonly Item[], history: readonly Item[] = items
   return all.filter(({ text }) => text !== '')
 }
 
+/** What a client writes by itself when its user refuses. */
+const STOCK = /^the user (?:doesn['’]t|does not) want to/i
+
 /** What the user said with a refusal; empty where nothing was said, undefined where nothing was refused. */
 function refusalIn({ text }: Item): string | undefined {
   if (text.length >= 2_000 || !REFUSED.test(text)) return undefined
-  return /\b(?:the user said|user feedback|reason)\b[^:\n]*:\s*([\s\S]+)/i.exec(text)?.[1]?.trim() ?? ''
+  const reason = /\b(?:the user said|user feedback|reason)\b[^:\n]*:\s*([\s\S]+)/i.exec(text)?.[1]
+  return reason !== undefined ? `the user: ${reason.trim()}` : STOCK.test(text) ? '' : text.trim()
 }
 
 /** What the user did not want done, each once, with what was said about it. */
@@ -76,7 +80,7 @@ function refusals(items: readonly Item[]): readonly string[] {
     const said = result === undefined ? undefined : refusalIn(result)
     if (said === undefined) return []
     const change = changeText(changesOf(call))
-    return `${callLine(call)}${change === '' ? '' : ` ${change}`}${said === '' ? '' : ` — the user: ${said}`}`
+    return `${callLine(call)}${change === '' ? '' : ` ${change}`}${said === '' ? '' : ` — ${said}`}`
   })
   return [...new Set(lines)]
 }

@@ -35,7 +35,7 @@ const CALL_SHARE = 0.16
 const FACTS_SHARE = 0.12
 const EXCERPT_SHARE = 0.97
 /** Headings, blank lines and the closing line. */
-const FRAME_TOKENS = 20
+const FRAME_TOKENS = 24
 /** A shorter attachment is not worth a handle. */
 const ATTACHED_CHARACTERS = 400
 
