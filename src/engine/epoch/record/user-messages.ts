@@ -76,9 +76,7 @@ export function userMessages(
   const both = isCutEnough
     ? entries.map((entry, i) => (sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)))
     : tellingParts(draft, entries, answers, budget)
-  const missing = entries.reduce((sum, entry, i) => sum + (both[i] === wholeOf(entry) ? 0 : sizes[i]!), 0)
-  // A note about less than it says itself would be longer than what it stands for.
-  const shown = isCutEnough || missing > note ? both.slice(0, entries.length) : entries.map(wholeOf)
+  const shown = both.slice(0, entries.length)
   const lines = shown.flatMap((text, i) => {
     const { again } = entries[i]!
     const note = changed.has(i) ? `\n[${changed.get(i)}]` : ''
