@@ -20,7 +20,7 @@ describe('variables of the environment', () => {
   ])('%s is read by nothing: doctor fails, and a command says so once', async (name, value, advice) => {
     const { code, out } = await doctor({ [name]: value })
     expect({ code, out }).toMatchObject({ code: 3, out: expect.stringContaining(`${name}. ${advice}`) as string })
-    expect(out).toContain('No: this installation does not work until environment is repaired.')
+    expect(out).toContain('No: this installation does not work. Repair environment.')
     const { err } = await plimsoll(home.path, ['sessions', 'ls'], { env: { [name]: value } })
     expect(err.split(`environment variable ${name}`)).toHaveLength(2)
   })

@@ -238,6 +238,17 @@ describe('calls that cannot be right', () => {
     expect(refused(run, 'bad-input')).toMatch(message)
   })
 
+  it.each(['conversation', 'sendTo', 'writeOut', 'sentAnyway', 'archive'])(
+    "the gateway's own %s in prepare(), which is no field of a caller",
+    async (field) => {
+      const request = { format: 'openai-chat', body: { model: 'm', messages: [] } }
+      const given = open({})
+        .session({ id: 'run' })
+        .prepare({ ...request, [field]: () => undefined })
+      await expect(given).rejects.toThrow(`There is no "${field}" in prepare().`)
+    },
+  )
+
   it('an answer in a format that nobody knows', async () => {
     await expect(recorded({ format: 'open-ai', response: {} })).rejects.toMatchObject({ code: 'unsupported' })
   })

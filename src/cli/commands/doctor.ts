@@ -310,13 +310,13 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
   })
 }
 
-/** What somebody wants to know who does not read the list. */
+/** The answer in one sentence, for people who do not read the list. */
 function verdictOn(checks: readonly Check[]): string {
-  const failed = checks.filter(({ state }) => state === 'fail').map(({ name }) => name)
-  const warned = checks.filter(({ state }) => state === 'warn').map(({ name }) => name)
-  if (failed.length > 0)
-    return `\nNo: this installation does not work until ${failed.join(', ')} ${failed.length === 1 ? 'is' : 'are'} repaired.`
-  const rest =
-    warned.length === 0 ? '' : ` Look at ${warned.join(', ')}, if you need ${warned.length === 1 ? 'it' : 'them'}.`
-  return `\nYes: this installation works.${rest}`
+  const named = (wanted: Check['state']): string =>
+    checks
+      .filter(({ state }) => state === wanted)
+      .map(({ name }) => name)
+      .join(', ')
+  if (named('fail') !== '') return `\nNo: this installation does not work. Repair ${named('fail')}.`
+  return `\nYes: this installation works.${named('warn') === '' ? '' : ` Warnings: ${named('warn')}.`}`
 }

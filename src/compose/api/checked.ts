@@ -1,6 +1,7 @@
 import { EVENT_MEANINGS } from '../../core/events.ts'
 import type { Target } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
+import type { PrepareRequest } from '../../engine/prepare/context.ts'
 import type { Session, SessionOptions } from '../../engine/session/session.ts'
 import type { Spender } from '../../meter/index.ts'
 import { checkArguments, checkGiven, type Argument } from '../../settings/check.ts'
@@ -71,23 +72,16 @@ const TARGET = group(
   { required: ['model'] },
 )
 
-/** The fields that `prepare` and `standing` share. */
-const REQUEST = {
-  format: text(),
-  body: either("the request's text or an object", text(), open({}, [])),
-  targets: list('', TARGET),
-  expectedCalls: number('', 'count', { words: 'a number of calls', whole: false }),
-  send: code(),
-  sendTo: code(),
-  conversation: open({ items: any(), settings: any() }, ['items', 'settings']),
-  tools: open({ tools: list('', any()) }, ['tools']),
-}
-
-const STANDING = group('', REQUEST, { required: ['format', 'body'] })
-
-const PREPARE = group(
+const REQUEST = group(
   '',
-  { ...REQUEST, writeOut: code(), sentAnyway: on(), archive: oneOf('', ['before', 'meanwhile']) },
+  {
+    format: text(),
+    body: either("the request's text or an object", text(), open({}, [])),
+    targets: list('', TARGET),
+    expectedCalls: number('', 'count', { words: 'a number of calls', whole: false }),
+    send: code(),
+    tools: open({ tools: list('', any()) }, ['tools']),
+  } satisfies Record<keyof PrepareRequest, Schema>,
   { required: ['format', 'body'] },
 )
 
@@ -121,10 +115,10 @@ const RECORD = group(
 const SESSION_ARGUMENTS = {
   canExecute: [argument('tool', name())],
   toolResult: [whole(TOOL_RESULT)],
-  prepare: [whole(PREPARE)],
+  prepare: [whole(REQUEST)],
   record: [whole(RECORD)],
-  standing: [argument('the request', STANDING)],
-  compact: [options({ instructions: text(), request: PREPARE })],
+  standing: [argument('the request', REQUEST)],
+  compact: [options({ instructions: text(), request: REQUEST })],
   pin: [argument('identity'), optional('pinned', on())],
   fork: [argument('id', name())],
   recall: [
