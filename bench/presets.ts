@@ -2,7 +2,7 @@
  * One engine, every preset: each development transcript lived again under each policy, at each window.
  *
  *   npx tsx bench/presets.ts [--windows 32000,200000] [--policies plimsoll,contextguard] [--folders claude-code,pi] [--files 3]
- *                            [--log replays.jsonl] [--write docs/presets-table.md]
+ *                            [--log replays.jsonl] [--write bench/figures/presets-table.md]
  *
  * `--log` keeps each replay as a line as soon as it is done, and a later run with the same file goes on where it stopped. Exits with 1
  * when a request was invalid or something got lost.
@@ -88,8 +88,8 @@ const broken = all.reduce((total, { invalid, lost }) => total + invalid + lost, 
 const lines = [
   '# Presets on recorded sessions',
   '',
-  'Written by `npm run bench:presets -- --write docs/presets-table.md`. Development transcripts, each call made again with everything resent and our readers declared,',
-  `priced as ${MODEL} with its prompt cache; no model summarises, so code writes every summary. Recalls are means over calls ([what they measure](cli.md)). A typed error is a`,
+  'Written by `npm run bench:presets -- --write bench/figures/presets-table.md`. Development transcripts, each call made again with everything resent and our readers declared,',
+  `priced as ${MODEL} with its prompt cache; no model summarises, so code writes every summary. Recalls are means over calls ([what they measure](../../docs/cli.md)). A typed error is a`,
   'call that was refused with numbers before anything was sent; an overflow would be a request that left above its limit, or a call that died of anything else.',
   'Nobody reads a refused call, so its recalls are zero. `ai-agent` has no compaction: it closes the session once the window is full, and these recordings go on all the same.',
   '',

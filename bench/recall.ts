@@ -7,7 +7,7 @@
  *                           [--head 20000]   about so many tokens of instructions and tools in front of each request
  *                           [--times 1,1.12,1.35]  overflows by a provider that counts so many times what o200k does
  *                           [--usage none,reported]  whether answers report that count
- *                           [--write]  the tables of these folders in docs/handover-tables.md; with --files, beside those of all sessions
+ *                           [--write]  the tables of these folders in bench/figures/handover-tables.md; with --files, beside those of all sessions
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { scenarios, simulate } from '../src/lab/simulator/simulate.ts'
 
-// Writes docs/contextguard-table.md: contextguard as shipped beside its design. Usage: npx tsx scripts/contextguard-table.ts
+// Writes bench/figures/contextguard-table.md: contextguard as shipped beside its design. Usage: npx tsx scripts/contextguard-table.ts
 const rows: string[] = []
 for (const scenario of scenarios) {
   const run = await simulate(scenario, { policy: 'contextguard' })
@@ -21,4 +21,4 @@ const lines = [
   '|---|--:|--:|--:|--:|--:|--:|--:|--:|',
   ...rows,
 ]
-writeFileSync(new URL('../docs/contextguard-table.md', import.meta.url), `${lines.join('\n')}\n`)
+writeFileSync(new URL('../bench/figures/contextguard-table.md', import.meta.url), `${lines.join('\n')}\n`)

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs
 import { policies } from '../src/engine/presets/index.ts'
 import { scenarios, simulate, type SimulationResult } from '../src/lab/simulator/simulate.ts'
 
-// Writes docs/presets-simulated.md: every scenario under every preset. Usage: npx tsx scripts/presets-simulated.ts [log.jsonl]
+// Writes bench/figures/presets-simulated.md: every scenario under every preset. Usage: npx tsx scripts/presets-simulated.ts [log.jsonl]
 // With a log, each result is kept as it comes and a later run goes on where this one stopped.
 const log = process.argv[2]
 const done = new Map<string, SimulationResult>()
@@ -49,7 +49,7 @@ const lines = [
   'Written by `scripts/presets-simulated.ts`; the same figures as `plimsoll simulate --policy <name> --json`. The provider is one that no catalogue knows: it counts 1.5 to 5 times the',
   'bytes / 4, holds its window, and tells its count late or never in some rows. A typed error is a step that ended in an error with numbers instead of a request; an overflow is one',
   'that the provider refused for its size. `ai-agent` has no compaction: once the window is full it asks for a closing report, and these scripts go on all the same; its own estimate',
-  'decides when, and our bound decides what may leave ([why](policies.md#whose-count-decides)). The other typed errors are steps in which instructions and tools leave next to no room, or which alone are larger than the window.',
+  'decides when, and our bound decides what may leave ([why](../../docs/policies.md#whose-count-decides)). The other typed errors are steps in which instructions and tools leave next to no room, or which alone are larger than the window.',
   '',
   '| Policy | scenarios | steps | overflows | invalid | lost | typed errors | compactions | most in a row |',
   `|---|${'--:|'.repeat(8)}`,
@@ -61,5 +61,5 @@ const lines = [
   '|---|---|',
   ...trouble,
 ]
-writeFileSync(new URL('../docs/presets-simulated.md', import.meta.url), `${lines.join('\n')}\n`)
+writeFileSync(new URL('../bench/figures/presets-simulated.md', import.meta.url), `${lines.join('\n')}\n`)
 process.exitCode = all.some(({ invalid, lost }) => invalid + lost > 0) ? 1 : 0

@@ -15,11 +15,11 @@ const NAMES: Readonly<Record<string, string>> = {
   'swe-agent': 'SWE-agent',
   'gemini-cli': 'Gemini CLI',
 }
-const PAGE = resolve(join(import.meta.dirname, '../../docs/handover-tables.md'))
+const PAGE = resolve(join(import.meta.dirname, '../../bench/figures/handover-tables.md'))
 
 const INTRO = `# What compactions keep, corpus by corpus
 
-Written by \`npm run bench:recall -- --folders <corpus> --policies plimsoll,contextguard,… --write\`, one corpus at a time; not edited by hand. How to read it: [handover.md](handover.md).
+Written by \`npm run bench:recall -- --folders <corpus> --policies plimsoll,contextguard,… --write\`, one corpus at a time; not edited by hand. How to read it: [handover.md](../../docs/handover.md).
 
 - **quote, name**: of the lines and names that the next answer repeated from before, how much was in view. **user, assistant**: of what people and the model said, how much is in view right
   after a compaction. **alone, gaps**: excerpt lines without their neighbours, and marks that something was left out. **calls**: calls that stand with their argument. **plan**: open entries in view.

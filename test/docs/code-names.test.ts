@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { PAGES, ROOT, withoutBlocks } from './pages.ts'
 
 /** Pages about other people's code, by their own names, and the page that names what is gone. */
-const FOREIGN = /^CHANGELOG|^docs\/(coverage|adapters|pains|comparison|decisions|reference|presets\/)/
+const FOREIGN = /^CHANGELOG|^docs\/(adapters|comparison|decisions|reference|presets\/)|^test\/|^bench\//
 
 const sources = ['src', 'test', 'bench', 'scripts', 'dashboard/src', 'examples', 'frameworks']
   .flatMap((folder) =>

@@ -19,6 +19,9 @@ export const PAGES: readonly Page[] = [
   ...readdirSync(ROOT).filter((name) => name.endsWith('.md')),
   ...markdownIn('docs'),
   ...markdownIn('src'),
+  ...markdownIn('bench'),
+  'test/pains/pains.md',
+  'test/policies/coverage.md',
 ]
   .map((file) => relative(ROOT, join(ROOT, file)))
   .sort()

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { recorded, SHARED } from '../support/shared-data.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const page = readFileSync(join(root, 'docs/coverage.md'), 'utf8')
+const page = readFileSync(join(root, 'test/policies/coverage.md'), 'utf8')
 const documents = join(SHARED, 'spec/sources')
 
 /** `area/file: words of a title` */
@@ -12,7 +12,7 @@ const references = [...page.matchAll(/`((?:[a-z-]+\/)+[a-z0-9-]+): ([^`]+)`/g)].
   ([, file, title]) => [file!, title!] as const,
 )
 
-describe('docs/coverage.md', () => {
+describe('test/policies/coverage.md', () => {
   it('has many references', () => expect(references.length).toBeGreaterThan(100))
 
   it.each(references)('%s: %s', (file, title) => {
@@ -47,7 +47,7 @@ describe('the documents', () => {
 
   for (const file of files) {
     it.each(namesIn(readFileSync(join(documents, file), 'utf8')))(`${file}: %s`, (name) => {
-      expect(page.includes(name), `docs/coverage.md mentions "${name}"`).toBe(true)
+      expect(page.includes(name), `test/policies/coverage.md mentions "${name}"`).toBe(true)
     })
   }
 })

@@ -191,7 +191,7 @@ const ROWS: readonly Row[] = [
 
 describe('environment variables, end to end', () => {
   it('are all that the documents name', () => {
-    const page = readFileSync(new URL('../../docs/coverage.md', import.meta.url), 'utf8')
+    const page = readFileSync(new URL('./coverage.md', import.meta.url), 'utf8')
     const named = page.match(/\b(?:SRE_AGENT_[A-Z_]+|CYBER_[A-Z_]+|CONTEXT_DEBUG)\b/g) ?? []
     expect(ROWS.map(({ name }) => name).sort()).toEqual([...new Set(named)].sort())
   })

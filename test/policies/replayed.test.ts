@@ -10,7 +10,7 @@ import { filesOf, sharedTranscripts } from '../support/shared-data.ts'
 /** So small that instructions and one step fill them: there a request may leave that only may be too large. */
 const TINY = 2_000
 
-/** A sample; every transcript at 32k and 200k is `npm run bench:presets`, with the figures in docs/presets-table.md. */
+/** A sample; every transcript at 32k and 200k is `npm run bench:presets`, with the figures in bench/figures/presets-table.md. */
 const fixtures = resolve(import.meta.dirname, '../fixtures/transcripts')
 const shared = sharedTranscripts()
 const samples: readonly { readonly name: string; readonly file: string; readonly windows: readonly number[] }[] = [
