@@ -111,7 +111,7 @@ export function configurationPage(settings: Settings = SETTINGS): string {
   return page(
     'Configuration reference',
     SOURCE,
-    'Every key of a settings file (YAML, JSON or a module). Which file is read and what wins: [configuring](../configuring.md). ' +
+    'Every key of a settings file (YAML, JSON or a module). Which file is read and what wins: [running it](../operating.md#configure). ' +
       '`override` below a policy or an agent takes the same keys as `override` at the top.',
     table(['Key', 'Value', 'Meaning'], rows),
     '## Options in code',

@@ -18,7 +18,7 @@ describe('TypeScript in README and docs', () => {
   const snippets = pages.flatMap(snippetsOf)
 
   it('compiles in a strict project', () => {
-    expect(snippets.length).toBeGreaterThanOrEqual(34)
+    expect(snippets.length).toBeGreaterThanOrEqual(30)
     expect(checkSnippets(snippets, folder)).toEqual([])
   })
 
