@@ -1,3 +1,4 @@
+import { messageOf } from '../core/values.ts'
 import { randomBytes } from 'node:crypto'
 import type { EventBody, PlimsollEvent } from '../core/events.ts'
 import { artifactsBeside, openArtifacts } from '../drivers/open-artifacts.ts'
@@ -93,7 +94,7 @@ export async function openProxy(
       report({
         type: 'degraded',
         what: 'events of other proxies',
-        cause: error instanceof Error ? error.message : String(error),
+        cause: messageOf(error),
       }),
     ),
   )

@@ -30,6 +30,9 @@ export function parsedJson(text: string): unknown {
   }
 }
 
+/** What something that was thrown says. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
+
 export const isJsonText = (text: string): boolean => parsedJson(text) !== undefined
 
 /** The candidate with the smallest edit distance, if it is small enough. */

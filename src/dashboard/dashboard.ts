@@ -1,3 +1,4 @@
+import { parsedJson, isRecord } from '../core/values.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
@@ -70,12 +71,8 @@ async function bodyOf(incoming: IncomingMessage): Promise<Asked> {
       throw new PlimsollError('too-large', `The body is larger than ${MOST_BODY_BYTES} bytes.`)
     chunks.push(chunk)
   }
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Asked
-  } catch {
-    // Reported below.
-  }
+  const value = parsedJson(Buffer.concat(chunks).toString('utf8'))
+  if (isRecord(value)) return value as Asked
   throw new PlimsollError('bad-input', 'The body is not a JSON object.')
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/values.ts'
 import type { EventBody } from '../core/events.ts'
 import type { Verdict } from '../core/target.ts'
 import { deadlineAfter, withDeadline } from '../util/deadline.ts'
@@ -92,7 +93,7 @@ export async function callHook<K extends HookName>(
     const answer = await withDeadline(Promise.resolve(work), deadline)
     return typeof answer === 'object' && answer !== null ? (answer as HookResult<K>) : undefined
   } catch (error) {
-    const failure = `failed: ${error instanceof Error ? error.message : String(error)}`
+    const failure = `failed: ${messageOf(error)}`
     warn(deadline.aborted ? `took longer than ${timeoutMs} ms and was left behind` : failure)
     return undefined
   }

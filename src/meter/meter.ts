@@ -1,4 +1,5 @@
 /* `createMeter` is long because all its functions share what was counted; none of them alone is. */
+import { messageOf } from '../core/values.ts'
 import type { Conversation } from '../core/conversation.ts'
 import { type Count, countFrom, NO_TOKENS, scaleCount, sumCounts } from '../core/count.ts'
 import type { EventBody } from '../core/events.ts'
@@ -164,7 +165,7 @@ export function createMeter(options: MeterOptions): Meter {
       if (exact !== undefined && !failed.has(family)) count = exact.count(text)
     } catch (error) {
       failed.add(family)
-      const cause = error instanceof Error ? error.message : String(error)
+      const cause = messageOf(error)
       onEvent({ type: 'degraded', what: `tokenizer ${exact?.name}`, cause })
     }
     const counted = { count, kind }

@@ -4,7 +4,7 @@ import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node } from 'yaml'
 import { PlimsollError } from '../core/errors.ts'
-import { nearest, recordOf } from '../core/values.ts'
+import { nearest, recordOf, messageOf } from '../core/values.ts'
 import { policies } from '../engine/presets/index.ts'
 import { jsonSchemaOf } from '../util/json-schema.ts'
 import { checked } from './check.ts'
@@ -100,7 +100,6 @@ const failed = (file: string, message: string): CheckedConfig => ({
   config: {},
   problems: [{ file, path: '', message }],
 })
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Parses YAML; JSON is a part of YAML. */
 function parseText(text: string, file: string): Parsed | { readonly problems: readonly ConfigProblem[] } {

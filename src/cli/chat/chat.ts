@@ -1,6 +1,6 @@
 /* `createChat` is long because all functions that it returns share one provider, policy and journal, which `change` replaces. */
 
-import { isRecord, type Fields } from '../../core/values.ts'
+import { isRecord, type Fields, parsedJson } from '../../core/values.ts'
 import type { ItemSeen } from '../../core/records.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Policy } from '../../core/policy.ts'
@@ -250,12 +250,9 @@ function entryOf({ response, raw, stopped }: Answered, wire: string): Extract<En
 }
 
 function inputOf(text: string): Fields {
-  try {
-    const value: unknown = JSON.parse(text === '' ? '{}' : text)
-    return isRecord(value) ? value : { value }
-  } catch {
-    return { invalid: text }
-  }
+  const value = parsedJson(text === '' ? '{}' : text)
+  if (value === undefined) return { invalid: text }
+  return isRecord(value) ? value : { value }
 }
 
 const HARD_SPACE = '\u00A0'

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { realpath, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, isAbsolute } from 'node:path'
 import { spawn } from 'node:child_process'
@@ -273,7 +274,7 @@ export function toolRunner(cwd: string, permissions: Permissions): RunTool {
         return failed('The user did not allow this call. Ask what to do instead.')
       return { text: await tool.run(input, context), isError: false }
     } catch (error) {
-      return failed(`${name} failed: ${error instanceof Error ? error.message : String(error)}`)
+      return failed(`${name} failed: ${messageOf(error)}`)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { SYSTEM_TENANT } from '../../core/handles.ts'
 import type { EventBody, EventSink, PlimsollEvent } from '../../core/events.ts'
 import { CLAUDE_CODE, type Hash } from '../../core/identity.ts'
@@ -53,7 +54,7 @@ export function openFoundation(options: PlimsollOptions): Foundation {
       } catch (error) {
         if (warned.has(listener)) continue
         warned.add(listener)
-        const message = error instanceof Error ? error.message : String(error)
+        const message = messageOf(error)
         process.emitWarning(`Plimsoll: a listener failed on ${event.type}: ${message}`)
       }
     }

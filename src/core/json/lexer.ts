@@ -129,10 +129,6 @@ export function rootSpan(text: string, from = 0): Span | undefined {
 export function keyText(text: string, { keyStart, keyEnd }: Pick<EntrySpan, 'keyStart' | 'keyEnd'>): string {
   const quoted = text.slice(keyStart, keyEnd)
   const raw = quoted.slice(1, -1)
-  if (!raw.includes('\\')) return raw
-  try {
-    return String(JSON.parse(quoted))
-  } catch {
-    return raw
-  }
+  return raw.includes('\\') ? (stringOf(parsedJson(quoted)) ?? raw) : raw
 }
+import { parsedJson, stringOf } from '../values.ts'

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { constants } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
 import { PlimsollError } from '../../core/errors.ts'
@@ -76,7 +77,7 @@ const PASSES_BY_ITSELF = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'EBUSY', 'EIO'])
 export function storeError(doing: string, error: unknown): PlimsollError {
   if (error instanceof PlimsollError) return error
   const errno = codeOf(error) ?? 'unknown'
-  const reason = error instanceof Error ? error.message : String(error)
+  const reason = messageOf(error)
   return new PlimsollError('store-unavailable', `Could not ${doing}: ${reason}.`, {
     advice: ADVICE[errno],
     fields: { errno },

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import { PlimsollError, isPlimsollError } from '../../core/errors.ts'
@@ -151,8 +152,6 @@ const isBroken = (error: unknown): boolean => !isPlimsollError(error) && isUnrea
 
 /** Two transactions stood in each other's way and this one was rolled back. */
 const isTransient = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Authentication, missing databases and full disks are told apart from a server that is away. */
 function explain(error: unknown, sent: boolean): unknown {

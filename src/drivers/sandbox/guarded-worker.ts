@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { once, setMaxListeners } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads'
@@ -71,7 +72,7 @@ export function guardedWorker<Q, A>(
   }
 
   /** The next message of the thread; without one in time the thread is killed. */
-  async function messageOf<T>(from: Worker, timeoutMs: number, stop: AbortSignal): Promise<T | Stopped> {
+  async function nextMessage<T>(from: Worker, timeoutMs: number, stop: AbortSignal): Promise<T | Stopped> {
     const over = new AbortController()
     const signal = AbortSignal.any([over.signal, stop])
     const late: Stopped = { stopped: 'timeout', reason: `It did not end within ${timeoutMs} ms.` }
@@ -79,7 +80,7 @@ export function guardedWorker<Q, A>(
       once(from, 'message', { signal }).then(([message]) => message as T),
       once(from, 'exit', { signal }).then(([code]) => crashed(`The thread ended with code ${code}.`)),
       setTimeout(timeoutMs, late, { signal }),
-    ]).catch((error: unknown) => crashed(error instanceof Error ? error.message : String(error)))
+    ]).catch((error: unknown) => crashed(messageOf(error)))
     over.abort()
     if (isStopped(answer)) void from.terminate()
     return answer
@@ -95,12 +96,12 @@ export function guardedWorker<Q, A>(
     let thread = idle.pop()
     if (thread === undefined) {
       thread = start()
-      const ready = await messageOf<typeof READY>(thread, START_MS, stop)
+      const ready = await nextMessage<typeof READY>(thread, START_MS, stop)
       if (isStopped(ready)) return ready
     }
     thread.ref()
     thread.postMessage(request, transfer)
-    const answer = await messageOf<A>(thread, timeoutMs, stop)
+    const answer = await nextMessage<A>(thread, timeoutMs, stop)
     thread.unref()
     if (!isStopped(answer)) idle.push(thread)
     return answer

@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/values.ts'
+import { isRecord, parsedJson } from '../../core/values.ts'
 
 const SEPARATORS = [',', '\t', ';', '|']
 const SAMPLE_LINES = 20
@@ -83,8 +83,8 @@ const MAX_SEARCH_DEPTH = 3
 export function recordsOf(text: string, path: readonly string[] = []): Records {
   const begin = text.slice(0, 1000).trimStart()[0]
   if (begin === '[' || begin === '{') {
-    const json = tryParse(text)
-    if (json !== undefined) return fromJson(json.value, path)
+    const json = parsedJson(text)
+    if (json !== undefined) return fromJson(json, path)
     const lines = jsonLines(text)
     if (lines !== undefined) return tableOf('ndjson', lines)
   }
@@ -93,22 +93,14 @@ export function recordsOf(text: string, path: readonly string[] = []): Records {
   return fromLines(text)
 }
 
-function tryParse(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
-}
-
 /** Undefined when more than a tenth of the lines are not JSON: a log that mentions some. */
 function jsonLines(text: string): unknown[] | undefined {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const values: unknown[] = []
   let odd = 0
   for (const line of lines) {
-    const parsed = tryParse(line)
-    if (parsed !== undefined) values.push(parsed.value)
+    const parsed = parsedJson(line)
+    if (parsed !== undefined) values.push(parsed)
     else if (++odd > lines.length / 10) return undefined
     else values.push({ _unparsed: line })
   }

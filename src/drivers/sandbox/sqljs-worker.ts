@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -203,7 +204,7 @@ function shown(value: string | number | Uint8Array | null): SqlValue {
 const withoutComments = (sql: string): string => sql.replace(/^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, '').trim()
 
 function explain(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   if (/out of memory|memory access|allocation/i.test(message))
     return `The query needed more than ${Math.round(memoryBytes / 2 ** 20)} MiB of memory and was stopped.`
   if (/readonly database/.test(message)) return 'Artifacts cannot be changed: only reading statements run here.'

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import { type LogRecord, RECORD_VERSION } from '../../core/records.ts'
 import type { Seal, Stored } from '../crypto/seal.ts'
@@ -83,7 +84,7 @@ export function readRecord(
     return fromStored(seal, tenant, stored.body, stored.sum)
   } catch (error) {
     if (isPlimsollError(error)) throw error
-    onDamage({ kind: 'unreadable', tenant, ...where, message: error instanceof Error ? error.message : String(error) })
+    onDamage({ kind: 'unreadable', tenant, ...where, message: messageOf(error) })
     return undefined
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import type { EventBody } from '../../core/events.ts'
 import { estimateTokens } from '../../meter/estimator/estimate.ts'
 import type { Tokenizer } from '../../ports/tokenizer.ts'
@@ -49,9 +50,7 @@ export function createTokenizerById(options: TokenizerByIdOptions = {}): (id: st
           return count
         } catch (error) {
           broken = true
-          warn(
-            `Tokenizer "${id}" failed (${error instanceof Error ? error.message : String(error)}); counting characters / 4.`,
-          )
+          warn(`Tokenizer "${id}" failed (${messageOf(error)}); counting characters / 4.`)
           return approximate.count(text)
         }
       },

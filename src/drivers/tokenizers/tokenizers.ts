@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -56,7 +57,7 @@ export function createTokenizers(options: TokenizersOptions = {}): Tokenizers {
       onEvent({
         type: 'degraded',
         what: `tokenizer ${family}`,
-        cause: error instanceof Error ? error.message : String(error),
+        cause: messageOf(error),
       })
     }
     return false

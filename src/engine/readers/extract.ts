@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
-import { numberOf } from '../../core/values.ts'
+import { numberOf, messageOf } from '../../core/values.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts'
 import { deadlineAfter } from '../../util/deadline.ts'
 import { artifactGrep } from './grep.ts'
@@ -89,7 +89,7 @@ export async function artifactExtract(
       reader.signal?.throwIfAborted()
       // What the store says is true for every mode; what the model did wrong is not.
       if (isPlimsollError(error, 'not-found') || isPlimsollError(error, 'store-unavailable')) throw error
-      failures.push(`${mode}: ${error instanceof Error ? error.message : String(error)}`)
+      failures.push(`${mode}: ${messageOf(error)}`)
     }
   }
   return truncated(reader, stat, failures.join('; '), model)

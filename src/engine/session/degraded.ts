@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { createHash } from 'node:crypto'
 import { isPlimsollError } from '../../core/errors.ts'
 import type { FirstSendEdit } from '../../core/records.ts'
@@ -32,7 +33,7 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
     isDown = true
     // A single failure may be one broken connection: the next call tries again at once and flushes the outbox.
     quietUntil = failures++ === 0 ? 0 : clock.now() + QUIET_MS
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = messageOf(cause)
     deps.emit({ type: 'degraded', what, cause: message, at: clock.now(), tenant, session, agent })
   }
   /** Wraps a store function: while the store is unreachable, memory answers. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { SYSTEM_TENANT } from '../../core/handles.ts'
 import type { EventBody } from '../../core/events.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
@@ -123,7 +124,7 @@ export function createBudgetBook(options: BudgetBookOptions): BudgetBook {
   /** Without the store, budgets hold for this process only, from memory. */
   const orFromMemory = <T>(shared: () => Promise<T>, alone: () => T): Promise<T> =>
     shared().catch((error: unknown) => {
-      onEvent({ type: 'degraded', what: 'budgets', cause: error instanceof Error ? error.message : String(error) })
+      onEvent({ type: 'degraded', what: 'budgets', cause: messageOf(error) })
       return alone()
     })
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/values.ts'
 import { handlesIn, type Handle } from '../../core/handles.ts'
 import type { LogRecord } from '../../core/records.ts'
 import type { Branch } from '../session/branch.ts'
@@ -27,7 +28,7 @@ async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
   try {
     await deps.artifacts.prune(branch.tenant, retention)
   } catch (error) {
-    const message = `The artifacts could not be cleaned up: ${error instanceof Error ? error.message : String(error)}`
+    const message = `The artifacts could not be cleaned up: ${messageOf(error)}`
     const { tenant, session, agent } = branch
     deps.emit({ type: 'warning', topic: 'artifacts', message, tenant, session, agent, at: deps.clock.now() })
   }

@@ -1,3 +1,4 @@
+import { recordOf, parsedJson } from '../../core/values.ts'
 import type { Handle } from '../../core/handles.ts'
 import { CLAUDE_CODE, stripVolatile } from '../../core/identity.ts'
 import type { Branch } from '../session/branch.ts'
@@ -62,10 +63,6 @@ const endsOf = (text: string, maxTokens: number, countTokens: (text: string) => 
       }).text
 
 function stringsIn(text: string): readonly string[] {
-  if (!text.startsWith('{')) return []
-  try {
-    return Object.values(JSON.parse(text) as Record<string, unknown>).filter((value) => typeof value === 'string')
-  } catch {
-    return []
-  }
+  const fields = text.startsWith('{') ? recordOf(parsedJson(text)) : undefined
+  return Object.values(fields ?? {}).filter((value) => typeof value === 'string')
 }

@@ -2,7 +2,7 @@ import type { Codec } from '../../core/codec.ts'
 import type { Conversation } from '../../core/conversation.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
-import { recordOf, stringOf } from '../../core/values.ts'
+import { stringOf, isRecord, parsedJson } from '../../core/values.ts'
 import { cutOut, type JsonNode, member } from '../json/json-index.ts'
 import type { Splice } from '../json/splice.ts'
 
@@ -21,14 +21,7 @@ export function sealedBy(ciphertext: string | undefined): Pick<Item, 'sealedChar
 }
 
 /** On every wire, a call's arguments must be an object; other text is put into one. */
-export function objectJson(text: string): string {
-  try {
-    if (recordOf(JSON.parse(text)) !== undefined) return text
-  } catch {
-    // Not JSON: wrapped below.
-  }
-  return JSON.stringify({ note: text })
-}
+export const objectJson = (text: string): string => (isRecord(parsedJson(text)) ? text : JSON.stringify({ note: text }))
 
 /**
  * The origin of items that the body does not contain and that are inserted in their own wire's form. They were read from separate messages, and are

@@ -1,7 +1,7 @@
 import type { Conversation, Loss, NewTool, RequestSettings } from '../../core/conversation.ts'
 import type { Item, Media, ToolDeclaration } from '../../core/item.ts'
 import { turnsOf } from '../../core/turns.ts'
-import { type Fields, numberOf, recordOf, stringOf } from '../../core/values.ts'
+import { type Fields, numberOf, recordOf, stringOf, parsedJson } from '../../core/values.ts'
 import type { JsonNode } from '../json/json-index.ts'
 import { readToolChoice, type ToolChoice } from '../wire/steps.ts'
 
@@ -132,7 +132,7 @@ export function groupByRole(items: readonly Item[]): DraftTurn[] {
 
 /** A declared function of any wire. Tools that a provider runs cannot be written for another wire. */
 function portableTool(tool: ToolDeclaration, lose: (what: string) => void): NewTool[] {
-  const fields = parsedTool(tool.text)
+  const fields = recordOf(parsedJson(tool.text)) ?? {}
   const body = recordOf(fields['function']) ?? fields
   const schema =
     body['input_schema'] ?? body['parametersJsonSchema'] ?? body['parameters_json_schema'] ?? body['parameters']
@@ -146,14 +146,6 @@ function portableTool(tool: ToolDeclaration, lose: (what: string) => void): NewT
   const isDialect = /^[A-Z]+$/.test(stringOf(parameters['type']) ?? '')
   const description = stringOf(body['description']) ?? ''
   return [{ name, description, parameters: isDialect ? (lowerTypes(parameters, 0) as Fields) : parameters }]
-}
-
-function parsedTool(text: string): Fields {
-  try {
-    return recordOf(JSON.parse(text)) ?? {}
-  } catch {
-    return {}
-  }
 }
 
 /** The greatest depth of a schema that is converted. */
@@ -228,15 +220,7 @@ function isDefault(key: string, value: unknown): boolean {
   return (key === 'n' && value === 1) || (key === 'candidateCount' && value === 1) || value === false || value === 0
 }
 
-/** A call's arguments as an object, for wires that require one. */
-export function argumentsOf(item: Item): Fields {
-  try {
-    const value = recordOf(JSON.parse(item.text))
-    if (value !== undefined) return value
-  } catch {
-    // Free text, as custom tools take it.
-  }
-  return { input: item.text }
-}
+/** A call's arguments as an object, for wires that require one. Custom tools take free text. */
+export const argumentsOf = ({ text }: Item): Fields => recordOf(parsedJson(text)) ?? { input: text }
 
 export const isWebUrl = (reference: string | undefined): boolean => /^https?:\/\//.test(reference ?? '')

@@ -1,7 +1,7 @@
 import type { ProviderHistory } from '../../core/codec.ts'
 import type { Conversation, EnvelopeChanges, NewTool } from '../../core/conversation.ts'
 import type { Item, Media } from '../../core/item.ts'
-import { listOf, type Fields, recordOf, stringOf } from '../../core/values.ts'
+import { listOf, type Fields, recordOf, stringOf, isRecord, parsedJson } from '../../core/values.ts'
 import { type JsonNode, member } from '../json/json-index.ts'
 import { type Splice, spliceMember, spliceMembers, spliceText } from '../json/splice.ts'
 import {
@@ -89,16 +89,8 @@ function callSplice(node: JsonNode, item: Item): Splice {
   const structured = STRUCTURED[type]
   const whole = structured === undefined ? undefined : member(node, structured.key)
   if (structured === undefined || whole === undefined) throw sealedError(item)
-  if (isObjectJson(item.text)) return spliceMember(node, structured.key, item.text)
+  if (isRecord(parsedJson(item.text))) return spliceMember(node, structured.key, item.text)
   return spliceMember(whole, structured.inner, JSON.stringify(structured.isList ? [item.text] : item.text))
-}
-
-function isObjectJson(text: string): boolean {
-  try {
-    return recordOf(JSON.parse(text)) !== undefined
-  } catch {
-    return false
-  }
 }
 
 function resultSplice(node: JsonNode, json: string): Splice {

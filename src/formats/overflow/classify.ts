@@ -1,4 +1,4 @@
-import { isRecord, listOf } from '../../core/values.ts'
+import { isRecord, listOf, parsedJson } from '../../core/values.ts'
 import { ERROR_PATTERNS, type ErrorKind, type ErrorPattern, OVERFLOW_WORDINGS } from './patterns.ts'
 
 /** An error answer: its parsed body, its text, or an error event of a stream. */
@@ -67,12 +67,8 @@ function readError({ status, body }: ProviderError): ErrorWords {
 function parseInner(text: string): unknown {
   const start = text.search(/\{|\[\s*\{/)
   if (start === -1 || start > 200 || text.length > 100_000) return undefined
-  try {
-    const parsed: unknown = JSON.parse(text.slice(start))
-    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
-  } catch {
-    return undefined
-  }
+  const parsed = parsedJson(text.slice(start))
+  return typeof parsed === 'object' && parsed !== null ? parsed : undefined
 }
 
 export type { ErrorKind }

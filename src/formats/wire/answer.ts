@@ -1,6 +1,6 @@
 import type { StreamEvent, StopReason } from '../../core/codec.ts'
 import type { Usage } from '../../core/usage.ts'
-import { type Fields, isRecord } from '../../core/values.ts'
+import { type Fields, textOf, recordOf, parsedJson } from '../../core/values.ts'
 import { plainErrorIn } from '../kit/streams.ts'
 
 /** A part of an answer, independent of the wire. `text` is the text, the reasoning, or a call's arguments as JSON. */
@@ -28,12 +28,8 @@ export interface AnswerEnd {
 }
 
 /** What one event adds to an answer. Pieces of one part have the same key. */
-export interface AnswerPiece {
-  readonly kind: 'text' | 'reasoning' | 'call'
+export interface AnswerPiece extends AnswerPart {
   readonly key: string
-  readonly text: string
-  readonly id?: string
-  readonly name?: string
 }
 
 /** How a wire's answers are written and read. */
@@ -77,13 +73,7 @@ export const piece = (kind: AnswerPiece['kind'], key: string, text: unknown): An
   typeof text === 'string' && text !== '' ? [{ kind, key, text }] : []
 
 export const callPiece = (key: string, id: unknown, name: unknown, text = ''): AnswerPiece[] => [
-  {
-    kind: 'call',
-    key,
-    text,
-    id: typeof id === 'string' && id !== '' ? id : undefined,
-    name: typeof name === 'string' && name !== '' ? name : undefined,
-  },
+  { kind: 'call', key, text, id: textOf(id) || undefined, name: textOf(name) || undefined },
 ]
 
 /** The error type for a status at most vendors. */
@@ -102,15 +92,8 @@ export const joined = (parts: readonly AnswerPart[], kind: AnswerPart['kind']): 
     .map((part) => part.text)
     .join('')
 
-export const argumentsOf = ({ text }: AnswerPart): Fields => {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isRecord(value)) return value
-  } catch {
-    // Reported below.
-  }
-  return text.trim() === '' ? {} : { input: text }
-}
+export const argumentsOf = ({ text }: AnswerPart): Fields =>
+  recordOf(parsedJson(text)) ?? (text.trim() === '' ? {} : { input: text })
 
 export function eventsOf(writer: AnswerWriter, head: AnswerHead, end: AnswerEnd): StreamEvent[] {
   const shown = end.parts.filter((part) => writer.shows(part.kind))

@@ -1,4 +1,4 @@
-import { type Fields, isRecord, recordOf, stringOf } from '../../core/values.ts'
+import { type Fields, isRecord, recordOf, stringOf, parsedJson } from '../../core/values.ts'
 import type { StreamEvent } from '../../core/codec.ts'
 import { parseEvent } from '../kit/streams.ts'
 import { arrayOf } from '../kit/reading.ts'
@@ -181,11 +181,4 @@ export const eventOf = (original: StreamEvent, data: Fields): StreamEvent => ({
 })
 
 /** A call's arguments. Invalid JSON becomes an empty object; the reader's error then names what is missing. */
-export function parseInput(text: unknown): unknown {
-  if (typeof text !== 'string') return text ?? {}
-  try {
-    return text.trim() === '' ? {} : (JSON.parse(text) as unknown)
-  } catch {
-    return {}
-  }
-}
+export const parseInput = (text: unknown): unknown => (typeof text === 'string' ? parsedJson(text) : text) ?? {}

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../core/values.ts'
 import { visitIdentifiers, createLineMatcher, quotableLines, type LineMatcher, stringsIn } from '../../core/quotes.ts'
 import type { Part, RecordedCall } from '../transcripts/recording.ts'
 
@@ -24,13 +25,7 @@ export function readableText(part: ReplayPart): string {
 /** Cached, because each later view contains the call again. */
 const callTexts = new WeakMap<ReplayPart, string>()
 
-function argumentsOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return text
-  }
-}
+const argumentsOf = (text: string): unknown => parsedJson(text) ?? text
 
 /** The lines and names that an answer took from earlier text. */
 export interface TurnNeeds {

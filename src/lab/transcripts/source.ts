@@ -1,3 +1,4 @@
+import { isJsonText, parsedJson } from '../../core/values.ts'
 import type { Problem, SourceValue } from './recording.ts'
 
 export interface Source {
@@ -11,9 +12,9 @@ export function readSource(text: string): Source {
   const first = firstLine(text, start)
   if (first === undefined) return { values: [], problems: [{ line: 1, message: 'The file is empty.' }] }
   // If the first line is a complete value, the file has one value per line; otherwise it is one document.
-  if (parse(first.text) !== undefined || !/^[[{]/.test(first.text)) return readLines(text, start)
-  const whole = parse(text.slice(start))
-  if (whole !== undefined) return { values: [{ value: whole.value, line: first.line }], problems: [] }
+  if (isJsonText(first.text) || !/^[[{]/.test(first.text)) return readLines(text, start)
+  const whole = parsedJson(text.slice(start))
+  if (whole !== undefined) return { values: [{ value: whole, line: first.line }], problems: [] }
   const lines = readLines(text, start)
   // Several readable objects on lines of their own: JSON lines whose first line is broken.
   if (lines.values.filter(({ value }) => typeof value === 'object' && value !== null).length > 1) return lines
@@ -35,9 +36,9 @@ function readLines(text: string, start: number): Source {
     const content = text.slice(from, to).trim()
     from = to + 1
     if (content === '') continue
-    const parsed = parse(content)
+    const parsed = parsedJson(content)
     if (parsed !== undefined) {
-      values.push({ value: parsed.value, line })
+      values.push({ value: parsed, line })
       continue
     }
     const several = splitConcatenated(content)
@@ -63,20 +64,12 @@ function splitConcatenated(content: string): { values: unknown[]; complete: bool
   let from = 0
   while (from < content.length) {
     const { complete, cutAt } = scan(content, from)
-    const parsed = complete ? parse(content.slice(from, cutAt)) : undefined
+    const parsed = complete ? parsedJson(content.slice(from, cutAt)) : undefined
     if (parsed === undefined) break
-    values.push(parsed.value)
+    values.push(parsed)
     from = cutAt
   }
   return { values, complete: content.slice(from).trim() === '' }
-}
-
-function parse(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
 }
 
 function firstLine(text: string, start: number): { text: string; line: number } | undefined {
@@ -142,6 +135,6 @@ function scan(text: string, from: number): Scanned {
 function salvageJson(text: string): { readonly value: unknown; readonly cutAt: number } | undefined {
   const { cutAt, open, end } = scan(text, 0)
   const closers = open.map((opener) => CLOSER[opener]).toReversed()
-  const parsed = parse(text.slice(0, cutAt) + closers.join(''))
-  return parsed === undefined ? undefined : { value: parsed.value, cutAt: Math.max(cutAt, end - 1) }
+  const parsed = parsedJson(text.slice(0, cutAt) + closers.join(''))
+  return parsed === undefined ? undefined : { value: parsed, cutAt: Math.max(cutAt, end - 1) }
 }

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { StopReason } from '../../core/codec.ts'
-import type { Fields } from '../../core/values.ts'
+import { type Fields, parsedJson } from '../../core/values.ts'
 
 /** One part of the model's answer. */
 export type AnswerPart =
@@ -173,11 +173,7 @@ export interface Issuer {
 /** Reads a seal's content without the key; only the issuer can verify it. */
 export function peekSeal(seal: string): Binding | undefined {
   const text = Buffer.from(seal, 'base64').toString()
-  try {
-    return JSON.parse(text.slice(text.indexOf('.') + 1)) as Binding
-  } catch {
-    return undefined
-  }
+  return parsedJson(text.slice(text.indexOf('.') + 1)) as Binding | undefined
 }
 
 export interface Binding {

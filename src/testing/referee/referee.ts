@@ -2,7 +2,7 @@
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import type { StreamEvent, Violation } from '../../core/codec.ts'
 import { NO_USAGE, type Usage } from '../../core/usage.ts'
-import { type Fields, isRecord } from '../../core/values.ts'
+import { type Fields, isRecord, messageOf } from '../../core/values.ts'
 import { bytesOf, type Piece } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
@@ -188,7 +188,7 @@ function parseBody(raw: Uint8Array): { readonly body: Fields } | { readonly fail
   try {
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(raw))
   } catch (error) {
-    return refuse(`The request body is not valid JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return refuse(`The request body is not valid JSON: ${messageOf(error)}`)
   }
   if (!isRecord(parsed)) return refuse('The request body is not a JSON object')
   if (isDeeperThan(parsed, MAX_DEPTH)) return refuse('The request body is not valid JSON: recursion limit exceeded')

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../core/values.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../../core/errors.ts'
 import { createHash } from 'node:crypto'
@@ -149,16 +150,12 @@ function field(xml: string, name: string): string {
 }
 
 const unavailable = (bucket: string, cause: unknown): PlimsollError =>
-  new PlimsollError(
-    'store-unavailable',
-    `The bucket ${bucket} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}.`,
-    {
-      advice: 'Check the endpoint and the network.',
-      fields: { reason: 'unreachable', bucket },
-      retryable: true,
-      cause,
-    },
-  )
+  new PlimsollError('store-unavailable', `The bucket ${bucket} cannot be reached: ${messageOf(cause)}.`, {
+    advice: 'Check the endpoint and the network.',
+    fields: { reason: 'unreachable', bucket },
+    retryable: true,
+    cause,
+  })
 
 function refused(bucket: string, method: string, status: number): PlimsollError {
   const what = `The bucket ${bucket} answered ${status} to ${method}.`

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../core/values.ts'
 import { randomUUID } from 'node:crypto'
 import type { LogRecord } from '../../../core/records.ts'
 import type { StoredRecord } from '../../../ports/session-store.ts'
@@ -273,7 +274,7 @@ function* checkLog(context: Context, tenant: string, session: string, head: Sess
       try {
         fromStored(seal, tenant, dialect.fromColumn(row['body']), text(row, 'sum'))
       } catch (error) {
-        say('unreadable', version, error instanceof Error ? error.message : String(error))
+        say('unreadable', version, messageOf(error))
       }
     }
     if (rows.length < PAGE) break

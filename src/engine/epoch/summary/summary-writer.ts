@@ -1,3 +1,4 @@
+import { messageOf } from '../../../core/values.ts'
 import type { EpochEdit } from '../../../core/records.ts'
 import type { CallPlan } from '../../../meter/index.ts'
 import type { Summarizer, SummaryAnswer } from '../../../ports/summarizer.ts'
@@ -126,7 +127,7 @@ export function summaryWriter(context: PrepareContext, before: View, isModelFree
       return wrong === undefined ? { text } : { reason: wrong, isWrong: true }
     } catch (error) {
       if (error instanceof NotAsked) return { reason: error.message, isDown: true }
-      const cause = error instanceof Error ? error.message : String(error)
+      const cause = messageOf(error)
       emit({ type: 'degraded', what: `summarizer ${way.name}`, cause })
       return { reason: `the summarizer failed: ${cause}`, isDown: true }
     }

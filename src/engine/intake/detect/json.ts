@@ -81,12 +81,9 @@ function sampleRecords(text: string, list: RecordList): Record<string, unknown>[
   const out: Record<string, unknown>[] = []
   const take = (start: number, end: number): boolean => {
     if (end - start < MAX_SAMPLE_CHARS) {
-      try {
-        const value: unknown = JSON.parse(text.slice(start, end))
-        if (isRecord(value)) out.push(value)
-      } catch {
-        return false
-      }
+      const value = parsedJson(text.slice(start, end))
+      if (value === undefined) return false
+      if (isRecord(value)) out.push(value)
     }
     return out.length < SAMPLE_RECORDS
   }

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../../core/values.ts'
 import { moreItems, moreKeys, byteLength, cutHeadBytes, cutTailBytes, grouped } from '../text.ts'
 import {
   eachEntry,
@@ -243,11 +244,4 @@ export const jsonLength = (value: unknown): number => {
 const UNWRITABLE = '"(a value that is too deep to write as JSON)"'
 
 /** The object or list that a text is; undefined for any other text. */
-export function parseStructure(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+export const parseStructure = (text: string): unknown => (/^\s*[[{]/.test(text) ? parsedJson(text) : undefined)

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../core/values.ts'
+import { isRecord, recordOf, parsedJson } from '../../../core/values.ts'
 import { LOG_TEXT, LOG_TIME } from '../detect/json.ts'
 import { Counter, Fields } from '../json/fields.ts'
 import { jsonText } from '../json/json-view.ts'
@@ -170,16 +170,11 @@ const gistOf = (message: string): string => message.slice(0, 120).replace(/[0-9a
 
 /** A structured logger's line is read as JSON, and its fields are counted; anything else is read by its header. */
 function readLine(line: string, fields: Fields): LogLine {
-  if (!line.startsWith('{')) return parseLogLine(line)
-  try {
-    const record: unknown = JSON.parse(line)
-    if (!isRecord(record)) return parseLogLine(line)
-    fields.add(record)
-    const { time, severity, message } = readEntry(record)
-    return { time, level: levelOf(severity) ?? 'unknown', message }
-  } catch {
-    return parseLogLine(line)
-  }
+  const record = line.startsWith('{') ? recordOf(parsedJson(line)) : undefined
+  if (record === undefined) return parseLogLine(line)
+  fields.add(record)
+  const { time, severity, message } = readEntry(record)
+  return { time, level: levelOf(severity) ?? 'unknown', message }
 }
 
 interface LogFacts {

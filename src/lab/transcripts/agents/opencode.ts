@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { usageIn } from '../../../core/usage.ts'
-import { type Fields, isRecord, recordsIn, stringOf, textOf } from '../../../core/values.ts'
+import { type Fields, isRecord, recordsIn, stringOf, textOf, parsedJson } from '../../../core/values.ts'
 import { RecordingBuilder } from '../builder.ts'
 import type { LoadContext, Recording, TranscriptLoader } from '../recording.ts'
 import type { Piece } from '../shapes.ts'
@@ -121,10 +121,4 @@ async function readFolder(folder: string): Promise<readonly unknown[]> {
   return values
 }
 
-async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as unknown
-  } catch {
-    return undefined
-  }
-}
+const readJson = async (file: string): Promise<unknown> => parsedJson(await readFile(file, 'utf8').catch(() => ''))
