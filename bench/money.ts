@@ -100,7 +100,7 @@ async function run(recording: Recording, model: string, window: number, policy: 
   }
 }
 
-const HEAD = ['$', 'ratio', 'worst', 'compact', 'quote', 'name', 'recov', 'task', 'user', 'assist', 'over']
+const HEAD = ['$', 'ratio', 'worst', 'compact', 'cold', 'quote', 'name', 'recov', 'task', 'user', 'assist', 'over']
 const row = (name: string, cells: readonly string[]): string =>
   `${name.padEnd(34)}${cells.map((cell) => cell.padStart(8)).join('')}`
 
@@ -119,6 +119,7 @@ function figures(runs: readonly Run[]): readonly string[] {
     (cost / sum((one) => one.unmanagedUsd)).toFixed(3),
     Math.max(...ratios).toFixed(2),
     String(sum(({ session }) => session.result.epochs)),
+    String(sum(({ session }) => session.result.coldCalls)),
     byCall(({ session }) => session.result.quoteRecall),
     byCall(({ session }) => session.result.nameRecall),
     byCall(({ session }) => session.result.recoverableRecall),

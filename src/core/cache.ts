@@ -1,5 +1,3 @@
-import type { Usage } from './usage.ts'
-
 /**
  * How long a provider keeps the beginning of a prompt after its last use, in seconds: it surely has it until `least`, and surely not any more
  * after `most`. Between the two it depends on how busy the provider is.
@@ -25,12 +23,6 @@ export type CacheState = 'warm' | 'cold' | 'unknown'
 export function cacheStateAt(ageSeconds: number, { least, most }: CacheLife): CacheState {
   if (ageSeconds <= least) return 'warm'
   return ageSeconds > most ? 'cold' : 'unknown'
-}
-
-/** The lifetime that usage reports of what was written; undefined where it reports no writing. */
-export function lifeWritten({ cacheWrite, cacheWriteLong = 0 }: Usage): CacheLife | undefined {
-  if (cacheWriteLong > 0) return cacheWriteLong === cacheWrite ? LONG_LIFE : SHORT_LIFE
-  return cacheWrite > 0 ? SHORT_LIFE : undefined
 }
 
 /** What was expected of the provider's cache when a request left, and what came of it. */

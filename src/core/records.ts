@@ -173,6 +173,8 @@ export interface UsageSeen extends Base {
   readonly own?: true
   /** What was expected of the provider's cache, and what came of it. Absent without usage. */
   readonly cache?: CacheSeen
+  /** The provider's id of the answer. */
+  readonly response?: string
   /** From sending the request to the end of its answer. */
   readonly durationMs?: number
   /** Keyed hash of the API key that paid; absent when the tenant pays. */

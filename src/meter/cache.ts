@@ -2,15 +2,15 @@ import {
   type CacheLife,
   type CacheMiss,
   type CacheSeen,
-  type CacheState,
   cacheStateAt,
   DEFAULT_LIFE,
-  lifeWritten,
+  LONG_LIFE,
+  SHORT_LIFE,
 } from '../core/cache.ts'
 import type { Codec } from '../core/codec.ts'
 import type { Conversation } from '../core/conversation.ts'
 import type { Item } from '../core/item.ts'
-import { costOfUsage, type PriceModel, ratesFor } from '../core/price.ts'
+import { type PriceModel, ratesFor } from '../core/price.ts'
 import type { Usage } from '../core/usage.ts'
 import { recordOf } from '../core/values.ts'
 import { BoundedMap } from '../util/bounded-map.ts'
@@ -28,10 +28,10 @@ type PromptItem = Pick<Item, 'text' | 'callId' | 'media'> & { readonly kind: str
 /** A part of a prompt, in the order in which providers cache it. */
 interface PromptPart {
   readonly text: string
-  /** Items come again as the same objects. */
+  /** Absent for tools. Items come again as the same objects. */
   readonly item?: PromptItem
   /** We put it there: a tool of ours, a record, a view of a result. */
-  readonly isOurs: boolean
+  readonly isOurs?: boolean
 }
 
 /** What is remembered of a prompt that left, to compare the next one with. */
@@ -47,24 +47,19 @@ const NO_SETTINGS = new Set(
   (
     'messages input contents system instructions systemInstruction system_instruction tools stream stream_options max_tokens max_output_tokens ' +
     'max_completion_tokens metadata user temperature top_p top_k stop stop_sequences seed cache_control previous_response_id store request diagnostics ' +
-    'generationConfig generation_config'
+    'prompt_cache_options generationConfig generation_config'
   ).split(' '),
 )
 
 export function sentPrompt(codec: Codec, conversation: Conversation): SentPrompt {
   const { tools, head, items, changes, settings } = conversation
-  const added = changes?.addTools ?? []
-  const partOf = (item: Item): PromptPart => ({
-    text: item.text,
-    item,
-    isOurs: item.message < 0 || item.edited === true,
-  })
+  const ours = new Set(changes?.addTools?.map(({ name }) => name))
   const isHeld = settings.previousResponseId !== undefined || settings.conversationId !== undefined
-  const parts = [
-    ...tools.map(({ text }): PromptPart => ({ text: copyOf(text), isOurs: false })),
-    ...added.map((tool): PromptPart => ({ text: JSON.stringify(tool), isOurs: true })),
-    ...head.map((item) => ({ ...partOf(item), isOurs: false })),
-    ...items.map(partOf),
+  const parts: PromptPart[] = [
+    // A slice would keep the whole body in memory.
+    ...tools.map(({ name, text }) => ({ text: Buffer.from(text).toString(), isOurs: ours.has(name) })),
+    ...head.map((item) => ({ text: item.text, item })),
+    ...items.map((item) => ({ text: item.text, item, isOurs: item.message < 0 || item.edited === true })),
   ]
   const fields = Object.entries(recordOf(codec.fields(conversation)) ?? {})
   return {
@@ -78,32 +73,20 @@ export function sentPrompt(codec: Codec, conversation: Conversation): SentPrompt
 
 /** Where a part of a prompt stands, in the words of its wire. */
 export function placeIn(codec: Codec, conversation: Conversation, at: number): string {
-  const { tools, head, items, changes } = conversation
-  const toolCount = tools.length + (changes?.addTools ?? []).length
-  if (at < toolCount) return `tools[${at}]`
-  if (at < toolCount + head.length) return `system[${at - toolCount}]`
-  const item = items[at - toolCount - head.length]
+  const { tools, head, items } = conversation
+  if (at < tools.length) return `tools[${at}]`
+  if (at < tools.length + head.length) return `system[${at - tools.length}]`
+  const item = items[at - tools.length - head.length]
   if (item === undefined) return 'the end'
   return codec.placeOf(conversation, item) ?? 'what was inserted'
 }
 
-/** A slice would keep the whole body in memory. */
-const copyOf = (text: string): string => Buffer.from(text).toString()
-
-/** Where two prompts part: the number of parts that both begin with, and the first that differs. */
-interface Parting {
-  readonly shared: number
-  readonly before?: PromptPart
-  readonly after?: PromptPart
-}
-
-/** Undefined where the one before is the beginning of the other. */
-function partingOf(before: SentPrompt, after: SentPrompt): Parting | undefined {
+/** The first part in which two prompts differ; undefined where the one before is the beginning of the other. */
+function partingOf(before: SentPrompt, after: SentPrompt): number | undefined {
   // Of a history that the provider holds there is nothing to compare.
   if (before.parts.length === 0 || after.parts.length === 0) return undefined
   const at = before.parts.findIndex((part, index) => !isSame(part, after.parts[index]))
-  if (at < 0) return undefined
-  return { shared: at, before: before.parts[at], after: after.parts[at] }
+  return at < 0 ? undefined : at
 }
 
 const isSame = (a: PromptPart, b: PromptPart | undefined): boolean =>
@@ -124,6 +107,8 @@ export interface CachedCall {
   readonly epoch?: string
   /** Tokens that the client sent and we did not. */
   readonly removed?: number
+  /** The provider's id of the answer. */
+  readonly response?: string
   /** Absent where another process made the call. */
   readonly prompt?: SentPrompt
 }
@@ -146,10 +131,14 @@ export interface LeavingCall extends Pick<CachedCall, 'at' | 'model' | 'endpoint
 export interface CacheExpectation extends Omit<CacheSeen, 'miss'> {
   readonly call: LeavingCall
   readonly before?: CachedCall
-  readonly parting?: Parting
+  /** The first part that differs from the prompt before. */
+  readonly parting?: number
   /** The share of the prompt before that this one begins with. */
   readonly sharedShare: number
 }
+
+/** So many ends before the supposed one, with none that refutes them, and the supposed one was wrong. */
+const MOST_EARLY_ENDS = 3
 
 /** Lifetimes of one process: what the request and the catalogue say, corrected by what answers show. */
 export class CacheLives {
@@ -164,13 +153,11 @@ export class CacheLives {
     const key = keyOf(where, nominal)
     const { life, misses } = this.#known.get(key) ?? { life: nominal, misses: [] }
     if (wasRead) {
-      const isLater = age > life.least
-      const longer = isLater ? { least: age, most: Math.max(age, life.most) } : life
+      const longer = age > life.least ? { least: age, most: Math.max(age, life.most) } : life
       // What lived longer refutes the early ends.
       this.#known.set(key, { life: longer, misses: misses.filter((miss) => miss > age) })
     } else if (age > nominal.least) {
-      const { least, most } = nominal
-      this.#known.set(key, { life: { least, most: Math.min(age, most) }, misses })
+      this.#known.set(key, { life: { least: nominal.least, most: Math.min(age, nominal.most) }, misses })
     } else {
       const ends = [...misses, age]
       const end = Math.min(...ends)
@@ -180,9 +167,6 @@ export class CacheLives {
   }
 }
 
-/** So many ends before the supposed one, with none that refutes them, and the supposed one was wrong. */
-const MOST_EARLY_ENDS = 3
-
 const keyOf = ({ model, endpoint = '' }: Pick<CachedCall, 'model' | 'endpoint'>, { least, most }: CacheLife): string =>
   JSON.stringify([endpoint, model, least, most])
 
@@ -191,9 +175,8 @@ const keyOf = ({ model, endpoint = '' }: Pick<CachedCall, 'model' | 'endpoint'>,
  * an answer says that there is a cache, since local servers do not tell.
  */
 function leftBy({ usage }: CachedCall, price: PriceModel | undefined): number {
-  const told = usage.cacheRead + usage.cacheWrite
   const isWhole = price?.caching === 'automatic' && usage.cacheWrite === 0
-  return isWhole ? usage.input : told
+  return isWhole ? usage.input : usage.cacheRead + usage.cacheWrite
 }
 
 /** The prompt before was too short to be cached at all, although it was meant to be. */
@@ -207,32 +190,30 @@ export const nominalLife = (asked: CacheLife | undefined, price: PriceModel | un
 
 /** Before a request leaves. Without a call before it, nothing is expected. */
 export function expectCache(lives: CacheLives, call: LeavingCall, before: CachedCall | undefined): CacheExpectation {
-  if (before === undefined)
-    return {
-      predicted: 'cold',
-      ageSeconds: 0,
-      life: nominalLife(call.asked, call.price),
-      expected: 0,
-      call,
-      sharedShare: 0,
-    }
+  if (before === undefined) {
+    const life = nominalLife(call.asked, call.price)
+    return { predicted: 'cold', ageSeconds: 0, life, expected: 0, call, sharedShare: 0 }
+  }
   const ageSeconds = Math.max(0, call.at - before.at) / 1_000
-  const isElsewhere = before.model !== call.model || before.endpoint !== call.endpoint
   const life = lives.life(before, before.life)
   const parting = before.prompt && partingOf(before.prompt, call.prompt)
-  const sharedShare = isElsewhere ? 0 : parting === undefined ? 1 : shareOf(parting, before.prompt!, call.sizeOf)
-  const expected = leftBy(before, call.price)
-  const state: CacheState =
-    wasTooShort(before, call.price) || sharedShare < 0.5 ? 'cold' : cacheStateAt(ageSeconds, life)
-  return { predicted: state, ageSeconds, life, expected, call, before, parting, sharedShare }
+  const isElsewhere = before.model !== call.model || before.endpoint !== call.endpoint
+  const sharedShare = isElsewhere ? 0 : parting === undefined ? 1 : shareOf(before.prompt!, parting, call)
+  const isGone = wasTooShort(before, call.price) || sharedShare < 0.5
+  const predicted = isGone ? 'cold' : cacheStateAt(ageSeconds, life)
+  return { predicted, ageSeconds, life, expected: leftBy(before, call.price), call, before, parting, sharedShare }
 }
 
-function shareOf({ shared }: Parting, { parts }: SentPrompt, sizeOf: (item: PromptItem) => number): number {
-  // The text of tools and instructions stands for its size: four characters make a token, more or less.
-  const sizes = parts.map(({ item, text }) => (item === undefined ? text.length / 4 : sizeOf(item)))
-  const sum = (list: readonly number[]): number => list.reduce((all, size) => all + size, 0)
-  const all = sum(sizes)
-  return all === 0 ? 1 : sum(sizes.slice(0, shared)) / all
+/** The share of a prompt that its first parts are. */
+function shareOf({ parts }: SentPrompt, count: number, { sizeOf }: Pick<LeavingCall, 'sizeOf'>): number {
+  let [first, all] = [0, 0]
+  for (const [at, { item, text }] of parts.entries()) {
+    // The text of tools stands for their size: four characters make a token, more or less.
+    const size = item === undefined ? text.length / 4 : sizeOf(item)
+    all += size
+    if (at < count) first += size
+  }
+  return all === 0 ? 1 : first / all
 }
 
 /** With the answer: whether less was read than could be, and why. `said`: what the provider itself calls the reason. */
@@ -240,87 +221,71 @@ export function seenCache(lives: CacheLives, expectation: CacheExpectation, usag
   const { predicted, ageSeconds, life, expected, call, before, sharedShare } = expectation
   const seen = { predicted, ageSeconds, life, expected }
   if (before === undefined) return seen
-  const tokens = expected - usage.cacheRead
   const isTooShort = wasTooShort(before, call.price)
   const wasRead = usage.cacheRead >= expected / 2
   // Where the head was still read, the rest was not too old: something changed that we do not see.
   const isTelling = wasRead || usage.cacheRead === 0 || ageSeconds > life.least
   if (!isTooShort && sharedShare === 1 && expected > 0 && isTelling)
     lives.observe(before, before.life, ageSeconds, wasRead)
+  const tokens = isTooShort ? before.usage.input : expected - usage.cacheRead
   if (isTooShort ? usage.cacheRead > 0 : tokens < Math.max(LEAST_MISSED, LEAST_SHARE * expected)) return seen
-  const cause = isTooShort ? ({ cause: 'too-short' } as const) : causeOf(expectation, usage)
-  const missed = isTooShort ? before.usage.input : tokens
-  return { ...seen, miss: { ...cause, tokens: missed, usd: dearer(missed, usage, call.price), provider: said } }
+  const cause: Cause = isTooShort ? { cause: 'too-short' } : causeOf(expectation, usage, said)
+  return { ...seen, miss: { ...cause, tokens, usd: dearer(tokens, usage, call.price), provider: said } }
 }
 
-/** What tokens cost more than if they had been read. */
+/** What tokens cost more than if they had been read, in dollars. */
 function dearer(tokens: number, usage: Usage, price: PriceModel | undefined): number | undefined {
   if (price === undefined) return undefined
-  const { input, cacheRead = input } = ratesFor(usage.input, price)
+  const { input, cacheRead = input, cacheWrite = input, cacheWriteLong = cacheWrite } = ratesFor(usage.input, price)
   const written = Math.min(tokens, usage.cacheWrite)
-  const inFull = costOfUsage(
-    {
-      ...usage,
-      input: tokens,
-      cacheRead: 0,
-      cacheWrite: written,
-      cacheWriteLong: Math.min(written, usage.cacheWriteLong ?? 0),
-      output: 0,
-    },
-    price,
-  )
-  return Math.max(0, inFull - (tokens * cacheRead) / 1_000_000)
+  const writeRate = (usage.cacheWriteLong ?? 0) > 0 ? cacheWriteLong : cacheWrite
+  return Math.max(0, (tokens - written) * input + written * writeRate - tokens * cacheRead) / 1_000_000
 }
 
 type Cause = Omit<CacheMiss, 'tokens' | 'usd' | 'provider'>
 
-function causeOf(
-  { ageSeconds, life, expected, call, before, parting, sharedShare }: CacheExpectation,
-  usage: Usage,
-): Cause {
-  const { model, endpoint, epoch, prompt } = before!
-  if (model !== call.model || endpoint !== call.endpoint) {
-    // The client chooses the model, and we choose where it goes.
-    if (model === call.model) return { cause: 'ours', path: 'endpoint', before: endpoint, after: call.endpoint }
-    return { cause: 'client', path: 'model', before: model, after: call.model }
-  }
+function causeOf(expectation: CacheExpectation, { cacheRead }: Usage, said: string | undefined): Cause {
+  const { ageSeconds, life, expected, call, parting, sharedShare } = expectation
+  const { model, endpoint, epoch, prompt } = expectation.before!
+  if (model !== call.model) return { cause: 'client', path: 'model', before: model, after: call.model }
+  // The client chooses the model, and we choose where it goes.
+  if (endpoint !== call.endpoint) return { cause: 'ours', path: 'endpoint', before: endpoint, after: call.endpoint }
   const isOld = ageSeconds > life.least
   // Of what is the same nothing was read either, and that is more than what has changed.
-  const isExpired = isOld && usage.cacheRead === 0 && sharedShare > 0.5
-  if (parting !== undefined && !isExpired) {
+  const isExpired = isOld && cacheRead === 0 && sharedShare > 0.5
+  if (prompt !== undefined && parting !== undefined && !isExpired) {
     // A change near the end explains no miss of what stands before it.
-    const readable = expected * readableShare(parting, prompt!, call)
-    const isRead = usage.cacheRead >= readable / 2 || readable < (call.price?.cacheMinimum ?? LEAST_MISSED)
+    const readable = expected * shareOf(prompt, lastReadable(prompt, parting, call), call)
+    const isRead = cacheRead >= readable / 2 || readable < (call.price?.cacheMinimum ?? LEAST_MISSED)
     // What a compaction puts in may join the message in front of it.
-    if (isRead || epoch !== call.epoch) return changedBy(parting, epoch, call)
+    if (isRead || epoch !== call.epoch) return changeAt(parting, prompt, epoch, call)
   }
-  if (isOld && usage.cacheRead < expected / 2) return { cause: 'expiry' }
-  if (prompt === undefined) return { cause: isOld ? 'expiry' : 'unknown' }
-  const changed = settingChanged(prompt, call.prompt)
+  if (isOld && cacheRead < expected / 2) return { cause: 'expiry' }
+  const changed = prompt && (settingChanged(prompt, call.prompt) ?? markLost(prompt, call))
   if (changed !== undefined) return changed
-  const mark = markLost(prompt, call)
-  if (mark !== undefined) return mark
-  return { cause: isOld ? 'expiry' : 'provider' }
+  if (isOld) return { cause: 'expiry' }
+  if (prompt !== undefined) return { cause: 'provider' }
+  // Another process made the call before: the provider may know what it has compared.
+  const path = /^(\w+)_changed$/.exec(said ?? '')?.[1]
+  return path === undefined ? { cause: 'unknown' } : { cause: epoch === call.epoch ? 'client' : 'ours', path }
 }
 
-/** The share of the prompt before that can still be read although the rest has changed: with marks, up to the last one in front of the change. */
-function readableShare({ shared }: Parting, before: SentPrompt, { price, placeOf, sizeOf }: LeavingCall): number {
-  if (price?.caching !== 'marks') return shareOf({ shared }, before, sizeOf)
-  const marks = new Set(before.marks)
-  let last = shared - 1
-  while (last >= 0 && !marks.has(placeOf(last))) last--
-  return shareOf({ shared: last + 1 }, before, sizeOf)
+/** How many parts in front of a change can still be read: with marks, those up to the last one. */
+function lastReadable({ marks }: SentPrompt, parting: number, { price, placeOf }: LeavingCall): number {
+  if (price?.caching !== 'marks') return parting
+  let count = parting
+  while (count > 0 && !marks.includes(placeOf(count - 1))) count--
+  return count
 }
 
-function changedBy(
-  { shared, before, after }: Parting,
-  was: string | undefined,
-  { epoch, placeOf, redact = (text) => text }: LeavingCall,
-): Cause {
-  const path = placeOf(shared)
+function changeAt(at: number, was: SentPrompt, wasUnder: string | undefined, call: LeavingCall): Cause {
+  const { epoch, placeOf, redact = (text) => text } = call
+  const [before, after] = [was.parts[at], call.prompt.parts[at]]
+  const { item } = after ?? before!
+  const path = placeOf(at)
   // What is no item stands in front of the history, where no compaction reaches.
-  const isHistory = (after ?? before)?.item !== undefined && (after ?? before)?.item?.kind !== 'instruction'
-  if (epoch !== was && isHistory) return { cause: 'ours', epoch: epoch ?? was, path }
+  if (epoch !== wasUnder && item !== undefined && item.kind !== 'instruction')
+    return { cause: 'ours', epoch: epoch ?? wasUnder, path }
   const isOurs = after?.isOurs === true || before?.isOurs === true
   const texts = shortly(before && redact(before.text), after && redact(after.text))
   return { cause: isOurs ? 'ours' : 'client', path, ...texts }
@@ -332,54 +297,48 @@ function shortly(before: string | undefined, after: string | undefined): Pick<Ca
   let at = 0
   while (at < a.length && at < b.length && a[at] === b[at]) at++
   const from = Math.max(0, at - SHOWN_CHARACTERS / 4)
-  const cut = (text: string | undefined): string | undefined => text?.slice(from, from + SHOWN_CHARACTERS)
-  return { before: cut(before), after: cut(after) }
+  return { before: before?.slice(from, from + SHOWN_CHARACTERS), after: after?.slice(from, from + SHOWN_CHARACTERS) }
 }
 
 /** Longer members may hold what is nobody's to read, such as the credentials of a tool server. */
 const isPlain = (json = ''): boolean => /^[\w.,:{}"-]{0,60}$/.test(json)
 
-function settingChanged(before: SentPrompt, after: SentPrompt): Cause | undefined {
-  for (const key of new Set([...before.settings.keys(), ...after.settings.keys()])) {
-    const [was, is] = [before.settings.get(key), after.settings.get(key)]
-    if (was === is) continue
-    const isShown = isPlain(was) && isPlain(is)
-    return { cause: 'client', path: key, ...(isShown ? shortly(was, is) : {}) }
-  }
-  return undefined
+function settingChanged({ settings: before }: SentPrompt, { settings: after }: SentPrompt): Cause | undefined {
+  const path = [...before.keys(), ...after.keys()].find((key) => before.get(key) !== after.get(key))
+  if (path === undefined) return undefined
+  const [was, is] = [before.get(path), after.get(path)]
+  const texts = isPlain(was) && isPlain(is) ? shortly(was, is) : {}
+  return { cause: 'client', path, ...texts }
 }
 
-/** The client took its marks away, or moved the last one so far that the provider does not look back to where it was. */
-function markLost(before: SentPrompt, { prompt: after, placeOf }: LeavingCall): Cause | undefined {
-  const last = before.marks.at(-1)
-  if (last === undefined) return undefined
-  if (after.marks.length === 0) return { cause: 'client', path: last, before: 'a cache mark', after: 'none' }
-  const places = new Map(after.parts.map((_, at) => [placeOf(at), at]))
-  const from = places.get(last)
-  const isReached = after.marks.some((path) => {
-    const place = places.get(path)
-    return place === undefined || from === undefined || (place >= from && place - from < LOOK_BACK)
-  })
-  if (isReached) return undefined
-  return {
-    cause: 'client',
-    path: after.marks.at(-1)!,
-    before: `a cache mark at ${last}`,
-    after: 'a cache mark too far behind',
-  }
+/** The client took its marks away, or moved all of them so far that the provider does not look back to where the last one was. */
+function markLost({ marks }: SentPrompt, { prompt: after, placeOf }: LeavingCall): Cause | undefined {
+  const last = marks.at(-1)
+  const places = after.parts.map((_, at) => placeOf(at))
+  const from = places.indexOf(last ?? '')
+  // A mark on the whole request stands on its last part, wherever that is.
+  if (last === undefined || (from < 0 && after.marks.length > 0)) return undefined
+  if (after.marks.some((mark) => !places.includes(mark) || isReached(from, places.indexOf(mark)))) return undefined
+  const mark = after.marks.at(-1)
+  return { cause: 'client', path: mark ?? last, before: `a cache mark at ${last}`, after: mark ? 'too far behind' : 'none' }
+}
+
+const isReached = (from: number, mark: number): boolean => mark >= from && mark - from < LOOK_BACK
+
+/** The lifetime that usage reports of what was written; undefined where it reports no writing. */
+function lifeWritten({ cacheWrite, cacheWriteLong = 0 }: Usage): CacheLife | undefined {
+  if (cacheWrite === 0) return undefined
+  return cacheWriteLong === cacheWrite ? LONG_LIFE : SHORT_LIFE
 }
 
 /** The call as the next one finds it. */
-export const cachedCall = (
+export function cachedCall(
   { call, before }: CacheExpectation,
-  usage: Usage,
-  at: number,
-  removed?: number,
-): CachedCall => {
+  answer: Pick<CachedCall, 'at' | 'usage' | 'removed' | 'response'>,
+): CachedCall {
   const { model, endpoint, epoch, prompt, asked, price } = call
   const earlier = before?.model === model && before.endpoint === endpoint ? before.life : undefined
   // What usage reports is surer than what the request asked for, and it tells only of what was written now.
-  const written = price?.caching === 'marks' ? lifeWritten(usage) : undefined
-  const life = written ?? asked ?? earlier ?? nominalLife(asked, price)
-  return { at, model, endpoint, epoch, prompt, usage, life, removed }
+  const written = price?.caching === 'marks' ? lifeWritten(answer.usage) : undefined
+  return { ...answer, model, endpoint, epoch, prompt, life: written ?? asked ?? earlier ?? nominalLife(asked, price) }
 }

@@ -39,6 +39,7 @@ const replay: PresetReplay = {
   costUsd: 1.5,
   unmanagedCostUsd: 3,
   cacheHitRate: 0.9,
+  coldCalls: 1,
   ms: 1,
 }
 

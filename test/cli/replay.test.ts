@@ -39,6 +39,7 @@ const FIELDS = [
   'costUsd',
   'unmanagedCostUsd',
   'cacheHitRate',
+  'coldCalls',
   'requestsHash',
   'ms',
 ]

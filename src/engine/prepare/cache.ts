@@ -60,6 +60,6 @@ export const lineOf = (links: readonly { readonly chain: string }[]): string => 
 /** A call that another process made: what it sent is not at hand, what its provider answered is. */
 function loggedCall(record: UsageSeen | undefined, price: Parameters<typeof nominalLife>[1]): CachedCall | undefined {
   if (record === undefined || !isKnownUsage(record.usage)) return undefined
-  const { at, model, endpoint, epoch, usage, cache, removed } = record
-  return { at, model, endpoint, epoch, usage, removed, life: cache?.life ?? nominalLife(undefined, price) }
+  const { at, model, endpoint, epoch, usage, cache, removed, response } = record
+  return { at, model, endpoint, epoch, usage, removed, response, life: cache?.life ?? nominalLife(undefined, price) }
 }

@@ -92,7 +92,10 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const cache = isKnownUsage(usage) ? seenCache(deps.cacheLives, turn.cache, usage, answer?.cacheMissReason) : undefined
   const savings = savingsOf(deps, turn, usage, cache)
   if (cache !== undefined)
-    branch.caches.answered(turn.line, cachedCall(turn.cache, usage!, deps.clock.now(), savings.removed))
+    branch.caches.answered(
+      turn.line,
+      cachedCall(turn.cache, { usage: usage!, at: deps.clock.now(), removed: savings.removed, response: answer?.id }),
+    )
   const entry: UsageSeen = {
     ...callRecord(deps, branch, { model, purpose: 'turn', usage, durationMs }),
     turn: turn.id,
@@ -109,6 +112,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     epoch,
     hidden,
     cache,
+    response: answer?.id,
     own: turn.isOwnStep,
     ...savings,
   }

@@ -29,10 +29,8 @@ export function recordedCache(
   lives = new CacheLives(),
 ): readonly RecordedCache[] {
   const found: RecordedCache[] = []
-  const head = system === undefined ? [] : [{ text: system, isOurs: false }]
-  const partsOf = messages.map(({ parts, line }) =>
-    parts.map((item) => ({ text: item.text, item, isOurs: false, line })),
-  )
+  const head = system === undefined ? [] : [{ text: system }]
+  const partsOf = messages.map(({ parts, line }) => parts.map((item) => ({ text: item.text, item, line })))
   let before: CachedCall | undefined
   for (const { at, usage, index, from, to, model = recorded } of calls) {
     if (at === undefined || !isKnownUsage(usage)) continue
@@ -45,7 +43,7 @@ export function recordedCache(
     const sizeOf = ({ text }: { readonly text: string }): number => text.length / CHARACTERS_PER_TOKEN
     const expectation = expectCache(lives, { at, model, prompt, price: priceOf(model), sizeOf, placeOf }, before)
     if (before !== undefined) found.push({ call: index, usage, seen: seenCache(lives, expectation, usage) })
-    before = cachedCall(expectation, usage, at)
+    before = cachedCall(expectation, { usage, at })
   }
   return found
 }

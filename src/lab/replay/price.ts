@@ -44,6 +44,8 @@ export interface SessionPrice {
   readonly inputCostUsd: number
   /** Cached tokens as a share of all prompt tokens. */
   readonly cacheHitRate: number
+  /** Calls after the first that read nothing from the cache. */
+  readonly coldCalls: number
 }
 
 /** Prices a session call by call: the prefix that a request shares with the previous one is read from the cache, the rest is written. */
@@ -54,6 +56,7 @@ export class SessionPricer {
   #usage = NO_USAGE
   #cost = 0
   #inputCost = 0
+  #cold = 0
 
   constructor(price: PriceModel) {
     this.#price = price
@@ -73,6 +76,7 @@ export class SessionPricer {
     this.#usage = addUsage(this.#usage, usage)
     this.#cost += costOfUsage(usage, this.#price)
     this.#inputCost += costOfUsage({ ...usage, output: 0 }, this.#price)
+    if (usage.cacheRead === 0 && this.#previous.length > 0) this.#cold++
     this.#previous = pieces
     this.#previousAt = at
     return usage
@@ -85,6 +89,7 @@ export class SessionPricer {
       costUsd: this.#cost,
       inputCostUsd: this.#inputCost,
       cacheHitRate: usage.input === 0 ? 0 : usage.cacheRead / usage.input,
+      coldCalls: this.#cold,
     }
   }
 }
@@ -120,13 +125,11 @@ export interface ReplayedCall {
   readonly refused?: boolean
 }
 
-export interface ReplayReport {
+export interface ReplayReport extends Omit<SessionPrice, 'usage' | 'inputCostUsd'> {
   readonly quoteRecall: number
   readonly nameRecall: number
   readonly recoverableRecall: number
-  readonly costUsd: number
   readonly unmanagedCostUsd: number
-  readonly cacheHitRate: number
 }
 
 /** Measures a session that is replayed call by call: its recall and price, and the price of sending everything. */
@@ -167,8 +170,8 @@ export class ReplayMeter {
 
   report(): ReplayReport {
     const { quoteRecall, nameRecall, recoverableRecall } = this.#tally.total()
-    const { costUsd, cacheHitRate } = this.#managed.total()
+    const { costUsd, cacheHitRate, coldCalls } = this.#managed.total()
     const unmanagedCostUsd = this.#unmanaged.total().costUsd
-    return { quoteRecall, nameRecall, recoverableRecall, costUsd, unmanagedCostUsd, cacheHitRate }
+    return { quoteRecall, nameRecall, recoverableRecall, costUsd, unmanagedCostUsd, cacheHitRate, coldCalls }
   }
 }

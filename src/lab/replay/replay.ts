@@ -109,6 +109,8 @@ export interface ReplayResult {
   readonly costUsd: number
   readonly unmanagedCostUsd: number
   readonly cacheHitRate: number
+  /** Calls after the first that read nothing from the cache. */
+  readonly coldCalls: number
   /** Hash of the bytes of all requests that were sent; the same for two runs of one recording. */
   readonly requestsHash: string
   readonly ms: number
