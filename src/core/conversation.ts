@@ -56,6 +56,8 @@ export interface EnvelopeChanges {
   readonly addInstruction?: string
   /** The provider's own context management, where the wire has it and the client requested none. */
   readonly native?: NativeManagement
+  /** The provider says what kept its cache from being read, compared with its answer of this id; null: there is none yet. Where the wire has it. */
+  readonly diagnose?: string | null
   /** The provider drops thinking that is bound to a changed prefix instead of refusing the request. */
   readonly dropStaleThinking?: true
 }

@@ -1,5 +1,6 @@
 import type { LearnedPlace } from '../engine/learning/learned-limits.ts'
 import { hiddenSteps } from '../gateway/hidden/session.ts'
+import { storedQuotas } from '../gateway/operate/quotas.ts'
 import { createMeter } from '../meter/index.ts'
 import type { Plimsoll } from '../plimsoll.ts'
 import type { Catalogue } from '../ports/catalogue.ts'
@@ -45,6 +46,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     countFor: (model) => (text) => meter.countText(model, text).tokens,
     policy: options.policy,
     budgets: (rows) => currentBudgets(plimsoll, rows),
+    quotas: (tenant) => storedQuotas(sessions, tenant),
     learned: async () => (await plimsoll.limits.list()).map((entry) => ({ ...entry, id: idOf(entry) })),
     hasHiddenSteps: async (owner) => (await steps.chains(owner)).length > 0,
     demo: options.demo,

@@ -1,6 +1,7 @@
 import type { Audit, Epoch, UsageSeen } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
 import type { LearnedEntry } from '../engine/learning/learned-limits.ts'
+import type { CredentialQuota } from '../formats/quota.ts'
 import type { SessionInfo } from '../ports/session-store.ts'
 import type { StackedPart } from './stacked-parts.ts'
 
@@ -162,6 +163,8 @@ export interface SpendingPage {
   readonly byKey: readonly SpendingRow[]
   readonly total: Omit<SpendingRow, 'name'>
   readonly sessions: number
+  /** How much of their providers' windows credentials have used, by the newest answers. */
+  readonly quotas: readonly CredentialQuota[]
   readonly budgets: readonly {
     readonly name: string
     readonly used: number

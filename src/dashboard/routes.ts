@@ -29,6 +29,7 @@ export interface RouteDeps {
   readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
   readonly budgets: (sessions: readonly SessionRow[]) => Promise<SpendingPage['budgets']>
+  readonly quotas: (tenant: string) => Promise<SpendingPage['quotas']>
   readonly learned: () => Promise<readonly LearnedRow[]>
   /** Whether this agent has hidden steps. */
   readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
@@ -182,7 +183,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     method: 'GET',
     async answer(deps, _asked, audience) {
       const rows = await seen(deps.sessions, audience)
-      return (await allCalls(deps, rows)).page(await deps.budgets(rows))
+      const tenants = [...new Set(rows.map(({ tenant }) => tenant))].slice(0, MOST_TENANTS)
+      const quotas = (await Promise.all(tenants.map((tenant) => deps.quotas(tenant)))).flat()
+      return (await allCalls(deps, rows)).page({ budgets: await deps.budgets(rows), quotas })
     },
   },
   meter: {

@@ -48,7 +48,7 @@ export class Spending {
     return ratios
   }
 
-  page(budgets: SpendingPage['budgets']): SpendingPage {
+  page({ budgets, quotas }: Pick<SpendingPage, 'budgets' | 'quotas'>): SpendingPage {
     const mostExpensive = (sums: ReadonlyMap<string, Sum>): SpendingRow[] =>
       rows(sums).sort((a, b) => b.costUsd - a.costUsd || b.usage.input - a.usage.input)
     return {
@@ -59,6 +59,7 @@ export class Spending {
       total: this.#total,
       sessions: this.#sessions,
       budgets,
+      quotas,
     }
   }
 

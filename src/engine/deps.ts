@@ -65,6 +65,8 @@ export interface EngineDeps {
   readonly redact?: (text: string) => string
   /** Cache marks are set where the client set none. @default false */
   readonly cacheMarks?: boolean
+  /** Providers are asked why a prompt was not read from their cache. @default false */
+  readonly cacheDiagnostics?: boolean
   /** False: nothing is recalled that was not asked for. */
   readonly autoRecall?: boolean
   /** Writes summaries; without it code writes them. */

@@ -8,49 +8,49 @@ export interface QuotaWindow {
   readonly resetsAt?: number
 }
 
-type Reader = (name: string) => string | undefined
+/** What a credential has used of its windows. */
+export interface CredentialQuota {
+  /** A keyed hash of it. */
+  readonly credential: string
+  readonly at: number
+  readonly windows: readonly QuotaWindow[]
+}
 
-/** Subscriptions of Anthropic say their share; its other limits, and those of most vendors, what is left of how much. */
-const SHARES = /^anthropic-ratelimit-unified-(\w+)-utilization$/
-const LEFT: readonly RegExp[] = [
-  /^(anthropic-ratelimit-(?!unified)([\w-]+?))-remaining$/,
-  /^(x-ratelimit)-remaining(?:-([\w-]+))?$/,
-]
-/** ChatGPT's plans: a short and a long window, in percent. */
-const PERCENTS = /^(x-codex-(primary|secondary))-used-percent$/
+/**
+ * A subscription of Anthropic says which share is used, a plan of ChatGPT how many percent; other limits say what is left of how much. Further figures
+ * of a window are in headers that are named alike.
+ */
+const WINDOW =
+  /^(?:anthropic-ratelimit-unified-(\w+)-utilization|x-codex-(\w+)-used-percent|anthropic-ratelimit-([\w-]+)-remaining|x-ratelimit-remaining(?:-([\w-]+))?)$/
 /** More of them are no vendor's. */
 const MOST_WINDOWS = 12
 
 /** What the headers of an answer say, with their names in lower case. `now` is in milliseconds. */
-export function quotaIn(names: Iterable<string>, header: Reader, status: number, now: number): readonly QuotaWindow[] {
+export function quotaIn(
+  names: Iterable<string>,
+  header: (name: string) => string | undefined,
+  status: number,
+  now: number,
+): readonly QuotaWindow[] {
   const found = new Map<string, QuotaWindow>()
-  const add = (window: string, used: number | undefined, reset: string | undefined): void => {
-    if (used === undefined || found.size >= MOST_WINDOWS) return
-    found.set(window, { window, used, resetsAt: momentIn(reset, now) })
-  }
   for (const name of names) {
-    const share = SHARES.exec(name)?.[1]
-    if (share !== undefined) add(share, numberIn(header(name)), header(`anthropic-ratelimit-unified-${share}-reset`))
-    for (const pattern of LEFT) {
-      const match = pattern.exec(name)
-      if (match === null) continue
-      const [, stem = '', window = 'requests'] = match
-      const isSuffixed = stem === 'x-ratelimit'
-      const member = (part: string): string | undefined =>
-        header(isSuffixed ? `${stem}-${part}${match[2] === undefined ? '' : `-${window}`}` : `${stem}-${part}`)
-      const [limit, left] = [numberIn(member('limit')), numberIn(header(name))]
-      if (limit !== undefined && limit > 0 && left !== undefined) add(window, 1 - left / limit, member('reset'))
-    }
-    const plan = PERCENTS.exec(name)
-    if (plan !== null) {
-      const percent = numberIn(header(name))
-      const minutes = numberIn(header(`${plan[1]}-window-minutes`))
-      const reset = header(`${plan[1]}-reset-after-seconds`) ?? header(`${plan[1]}-reset-at`)
-      add(minutes === undefined ? plan[2]! : spanOf(minutes), percent === undefined ? undefined : percent / 100, reset)
-    }
+    const match = WINDOW.exec(name)
+    if (match === null || found.size >= MOST_WINDOWS) continue
+    const [, unified, plan, own, window = 'requests'] = match
+    const other = (figure: string): string | undefined =>
+      header(name.replace(/remaining|utilization|used-percent/, figure))
+    const value = numberIn(header(name))
+    const of = unified === undefined ? (plan === undefined ? numberIn(other('limit')) : 100) : 1
+    if (value === undefined || of === undefined || of === 0) continue
+    const minutes = numberIn(other('window-minutes'))
+    const called = unified ?? own ?? (plan !== undefined && minutes !== undefined ? spanOf(minutes) : (plan ?? window))
+    const used = unified === undefined && plan === undefined ? 1 - value / of : value / of
+    const reset = other(plan === undefined ? 'reset' : 'reset-after-seconds')
+    found.set(called, { window: called, used, resetsAt: momentIn(reset, now) })
   }
   const wait = header('retry-after')
-  if (status === 429 && wait !== undefined) add('retry', 1, wait)
+  if (status === 429 && wait !== undefined)
+    found.set('retry', { window: 'retry', used: 1, resetsAt: momentIn(wait, now) })
   return [...found.values()]
 }
 

@@ -8,7 +8,7 @@ import { createFetch } from './fetch.ts'
 import { createGateway } from './gateway.ts'
 import { stepReader, hiddenSteps } from './hidden/session.ts'
 import { cacheSizes } from '../compose/cache-sizes.ts'
-import { createQuotas } from './operate/quotas.ts'
+import { Quotas } from './operate/quotas.ts'
 import { createSidecar } from './operate/sidecar.ts'
 import { heldHistories } from './held-histories.ts'
 import { responseSessions } from './identity.ts'
@@ -45,7 +45,7 @@ export function openGateway(options: PlimsollOptions, parts: GatewayParts) {
     bodies: memo.bodies,
     session,
     learned,
-    quotas: createQuotas(sessions, clock),
+    quotas: new Quotas(sessions, clock),
     responses: responseSessions(sessions),
     held: heldHistories(content),
     conversations: createConversations({ store: sessions, hash, isShared }),

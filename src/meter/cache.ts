@@ -283,10 +283,10 @@ function changeAt(at: number, was: SentPrompt, wasUnder: string | undefined, cal
   const [before, after] = [was.parts[at], call.prompt.parts[at]]
   const { item } = after ?? before!
   const path = placeOf(at)
-  // What is no item stands in front of the history, where no compaction reaches.
-  if (epoch !== wasUnder && item !== undefined && item.kind !== 'instruction')
-    return { cause: 'ours', epoch: epoch ?? wasUnder, path }
   const isOurs = after?.isOurs === true || before?.isOurs === true
+  // Of what stands in front of the history, a compaction adds tools and changes nothing.
+  const isHistory = item !== undefined && item.kind !== 'instruction'
+  if (epoch !== wasUnder && (isOurs || isHistory)) return { cause: 'ours', epoch: epoch ?? wasUnder, path }
   const texts = shortly(before && redact(before.text), after && redact(after.text))
   return { cause: isOurs ? 'ours' : 'client', path, ...texts }
 }
@@ -320,7 +320,12 @@ function markLost({ marks }: SentPrompt, { prompt: after, placeOf }: LeavingCall
   if (last === undefined || (from < 0 && after.marks.length > 0)) return undefined
   if (after.marks.some((mark) => !places.includes(mark) || isReached(from, places.indexOf(mark)))) return undefined
   const mark = after.marks.at(-1)
-  return { cause: 'client', path: mark ?? last, before: `a cache mark at ${last}`, after: mark ? 'too far behind' : 'none' }
+  return {
+    cause: 'client',
+    path: mark ?? last,
+    before: `a cache mark at ${last}`,
+    after: mark ? 'too far behind' : 'none',
+  }
 }
 
 const isReached = (from: number, mark: number): boolean => mark >= from && mark - from < LOOK_BACK

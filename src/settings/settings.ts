@@ -351,6 +351,18 @@ export const LIBRARY = {
     }),
   ),
   /**
+   * Asks the provider why a prompt was not read from its cache: `diagnostics` in requests to Anthropic, `comparison_response_id` in those to OpenAI's
+   * Responses from GPT-5.6 on, unless the client asked itself. @default false
+   */
+  cacheDiagnostics: setting(
+    on('Ask Anthropic and OpenAI Responses (GPT-5.6 on) why a prompt was not read from their cache'),
+    {
+      flag: '--cache-diagnostics',
+      env: 'PLIMSOLL_CACHE_DIAGNOSTICS',
+      default: false,
+    },
+  ),
+  /**
    * Sets cache marks on API formats that have them (Anthropic) when the client set none. Without it, an unedited request is sent as the same bytes.
    * @default false
    */

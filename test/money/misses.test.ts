@@ -94,7 +94,7 @@ const TURNS = Array.from({ length: 9 }, (_, at) => words(at + 1, at === 0 ? 900 
 const WINDOW = 6_000
 const SHORT = TURNS.map((text) => text.slice(0, 200))
 
-async function logged(store: ReturnType<typeof memoryStore>): Promise<UsageSeen[]> {
+async function logged(store: Pick<ReturnType<typeof memoryStore>, 'read'>): Promise<UsageSeen[]> {
   const calls: UsageSeen[] = []
   for await (const { record } of store.read('local', 'scene')) if (record.type === 'usage') calls.push(record)
   return calls
@@ -114,16 +114,19 @@ function scene({ wire, url, models, body }: Speaker, window?: number) {
     })
   let referee = provider()
   let sent = 0
-  const store = memoryStore()
+  // Two processes, one after the other, share it.
+  const store = { ...memoryStore(), close: async () => undefined }
   const told: EventOf<'cache-missed'>[] = []
-  const plimsoll = createPlimsoll({
-    store,
-    artifacts: 'memory:',
-    clock,
-    window,
-    fetch: (input, init) => referee.fetch(input, init),
-    onEvent: (event) => event.type === 'cache-missed' && told.push(event),
-  })
+  const start = () =>
+    createPlimsoll({
+      store,
+      artifacts: 'memory:',
+      clock,
+      window,
+      fetch: (input, init) => referee.fetch(input, init),
+      onEvent: (event) => event.type === 'cache-missed' && told.push(event),
+    })
+  let plimsoll = start()
   const talk: Talk = { model: models[0], tools: ['read_file'], turns: TURNS }
   const headers = {
     'content-type': 'application/json',
@@ -135,7 +138,11 @@ function scene({ wire, url, models, body }: Speaker, window?: number) {
   }
   return {
     talk,
-    plimsoll,
+    plimsoll: { close: () => plimsoll.close() },
+    async restart(): Promise<void> {
+      await plimsoll.close()
+      plimsoll = start()
+    },
     /** Sends the first so many turns; gives what the log says was missed. */
     async ask(
       count: number,
@@ -238,6 +245,18 @@ describe.each(SPEAKERS)('a miss is named on $wire', (speaker) => {
     await plimsoll.close()
   })
 
+  it('as unknown where another process made the call before, and as expiry where its age tells', async () => {
+    const { ask, wait, evict, restart, plimsoll } = scene(speaker)
+    await ask(5)
+    await restart()
+    evict()
+    expect(await ask(7)).toMatchObject({ cause: 'unknown' })
+    await restart()
+    wait(90_000)
+    expect(await ask(9)).toMatchObject({ cause: 'expiry' })
+    await plimsoll.close()
+  })
+
   it('as too short', async () => {
     const { ask, plimsoll } = scene(speaker)
     const small = { turns: SHORT }
@@ -252,6 +271,43 @@ describe.each(SPEAKERS.filter(({ steered }) => steered !== undefined))('a settin
     const { ask, plimsoll } = scene(speaker)
     await ask(5)
     expect(await ask(7, {}, speaker.steered!.body)).toMatchObject({ cause: 'client', path: speaker.steered!.path })
+    await plimsoll.close()
+  })
+})
+
+describe('a miss is named on Anthropic’s wire', () => {
+  const [speaker] = SPEAKERS
+  /** So many blocks, with marks on some of them. */
+  const blocks =
+    (count: number, marked: readonly number[], size = 60) =>
+    (talk: Talk): object => {
+      const parts = Array.from({ length: count }, (_, at) => {
+        const mark = marked.includes(at) ? { cache_control: { type: 'ephemeral' } } : {}
+        return { type: 'text', text: words(at + 1, at === 0 ? 900 : size), ...mark }
+      })
+      return { ...anthropic({ ...talk, turns: [] }), messages: [{ role: 'user', content: parts }] }
+    }
+  const place = (at: number): string => `messages[0].content[${at}]`
+
+  it('as the client’s, where its mark is gone, or too far behind', async () => {
+    const plain = { tools: [] }
+    const gone = scene(speaker!)
+    await gone.ask(5, plain, blocks(2, [1]))
+    expect(await gone.ask(5, plain, blocks(3, []))).toMatchObject({ cause: 'client', path: place(1), after: 'none' })
+    await gone.plimsoll.close()
+    const far = scene(speaker!)
+    await far.ask(5, plain, blocks(2, [1]))
+    expect(await far.ask(5, plain, blocks(15, [14]))).toBeUndefined()
+    expect(await far.ask(5, plain, blocks(60, [59]))).toMatchObject({ cause: 'client', path: place(59) })
+    expect(await far.ask(5, plain, blocks(90, [59, 89]))).toBeUndefined()
+    await far.plimsoll.close()
+  })
+
+  it('as ours, with the tool that a compaction added', async () => {
+    const { ask, plimsoll } = scene(speaker!, 16_000)
+    await ask(5, {}, blocks(2, [1], 900))
+    const miss = await ask(5, {}, blocks(9, [1, 8], 900))
+    expect(miss).toMatchObject({ cause: 'ours', path: 'tools[1]', epoch: expect.stringMatching(/^ep_/) as string })
     await plimsoll.close()
   })
 })

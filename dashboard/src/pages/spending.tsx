@@ -51,6 +51,21 @@ export function Spending({ subscribe }: { subscribe: Subscribe }) {
               ))}
             </Card>
           )}
+          {value.quotas.length > 0 && (
+            <Card title="Rate limits and subscriptions">
+              {value.quotas.flatMap(({ credential, windows }) =>
+                windows.map(({ window, used, resetsAt }) => (
+                  <label class="budget">
+                    <span title={credential}>
+                      {credential.slice(0, 10)}, {window}: {percent(used)}
+                      {resetsAt === undefined ? '' : `, resets ${new Date(resetsAt).toLocaleString()}`}
+                    </span>
+                    <meter min={0} max={1} value={Math.min(used, 1)} low={0.7} high={0.9} optimum={0} />
+                  </label>
+                )),
+              )}
+            </Card>
+          )}
           <Split title="By day" first="day" rows={value.byDay.toReversed()} />
           <Split title="By model" first="model" rows={value.byModel} />
           <Split title="By agent" first="agent" rows={value.byAgent} />

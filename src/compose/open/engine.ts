@@ -74,6 +74,7 @@ export function openEngine(
       background,
       hooks: options.hooks,
       cacheMarks: options.cacheMarks,
+      cacheDiagnostics: options.cacheDiagnostics,
       autoRecall: options.recall?.auto,
       codecs,
       calibrations,

@@ -50,7 +50,8 @@ export function expectedCache(context: PrepareContext, view: View, epoch: string
   return expectCache(deps.cacheLives, call, callBefore(context))
 }
 
-const callBefore = ({ deps, branch, links, target }: PrepareContext): CachedCall | undefined =>
+/** The last call of this conversation, first of all one of the same model. */
+export const callBefore = ({ deps, branch, links, target }: PrepareContext): CachedCall | undefined =>
   branch.caches.before(lineOf(links), target) ??
   loggedCall(branch.log.lastUsage, deps.catalogue.resolve(target.model).info.price)
 

@@ -1,6 +1,7 @@
 import type { Violation } from '../../core/codec.ts'
 import type { Conversation, NativeManagement } from '../../core/conversation.ts'
 import { applyEdits, changeEnvelope, type Plan, type Edit } from '../../core/edits.ts'
+import { callBefore } from './cache.ts'
 import type { PrepareContext, View } from './context.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import type { Item } from '../../core/item.ts'
@@ -41,8 +42,9 @@ function write(context: PrepareContext, view: View, drops: Plan): View {
   const native = isManaged ? nativeManagement(context, view) : undefined
   const dropped = applyEdits(view.conversation, drops)
   const maxOutputTokens = loweredCap(context, view)
-  const isChanged = native !== undefined || maxOutputTokens !== undefined
-  const conversation = isChanged ? changeEnvelope(dropped, { native, maxOutputTokens }) : dropped
+  const diagnose = deps.cacheDiagnostics === true ? (callBefore(context)?.response ?? null) : undefined
+  const isChanged = native !== undefined || maxOutputTokens !== undefined || diagnose !== undefined
+  const conversation = isChanged ? changeEnvelope(dropped, { native, maxOutputTokens, diagnose }) : dropped
   const encoded = conversation === view.conversation ? view.text : codec.encode(conversation).text
   const text = deps.cacheMarks === true ? withCacheMarks(context, conversation, encoded) : encoded
   const headers = { ...view.headers }

@@ -47,6 +47,10 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   pause_turn: 'pause',
 }
 
+/** The vendor's word for what differs; it has no reason yet while it still compares, and says nothing where nothing differs. */
+const missReason = (diagnosed: Fields | undefined): string | undefined =>
+  diagnosed && (stringOf(recordOf(diagnosed['cache_miss_reason'])?.['type']) ?? 'pending')
+
 export function readResponse(body: unknown): ModelResponse {
   const message = recordOf(body) ?? {}
   const items = listOf(message['content']).map((value, block): Item => {
@@ -65,8 +69,7 @@ export function readResponse(body: unknown): ModelResponse {
     id: stringOf(message['id']),
     model: stringOf(message['model']),
     usage: knownUsage(readUsage, message['usage']),
-    // Null while the vendor still compares, and where nothing differs.
-    cacheMissReason: stringOf(nested(nested(message, 'diagnostics'), 'cache_miss_reason')['type']),
+    cacheMissReason: missReason(recordOf(message['diagnostics'])),
   }
 }
 

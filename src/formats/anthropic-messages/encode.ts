@@ -35,12 +35,14 @@ export const encode = encoder<ItemPosition>({
   merging: { merge },
 })
 
+const has = (root: JsonNode, key: string): boolean => (member(root, key)?.value ?? null) !== null
+
 /** The vendor refuses a lower trigger. */
 const LEAST_COMPACT_TOKENS = 50_000
 
 /** Adds context management, unless the client requested its own. */
 function setNative(root: JsonNode, native: NativeManagement, members: Members): void {
-  if ((member(root, 'context_management')?.value ?? null) !== null) return
+  if (has(root, 'context_management')) return
   const edits = editsOf(recordOf(root.value) ?? {}, native)
   if (edits.length > 0) members.set('context_management', JSON.stringify({ edits }))
 }
@@ -198,6 +200,10 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   splices.push(...toolSplices(source, changes, members, TOOL_WORDS))
   if (changes.dropStaleThinking === true) splices.push(...bindingSplice(root))
   if (changes.native !== undefined) setNative(root, changes.native, members)
+  // Bedrock and Vertex, whose URL names the model, do not know it.
+  const { diagnose } = changes
+  if (diagnose !== undefined && has(root, 'model') && !has(root, 'diagnostics'))
+    members.set('diagnostics', JSON.stringify({ previous_message_id: diagnose }))
   return { splices: [...splices, ...spliceMembers(root, members)] }
 }
 

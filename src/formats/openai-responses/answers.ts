@@ -54,16 +54,12 @@ export function readResponse(body: unknown): ModelResponse {
     model: stringOf(response['model']),
     usage: knownUsage(readUsage, response['usage']),
     repeatable: repeatable(response),
-    cacheMissReason: missReason(recordOf(response['prompt_cache_diagnostics'])),
+    cacheMissReason: missReason(recordOf(response['prompt_cache_diagnostics']) ?? {}),
   }
 }
 
-/** The vendor's word for what kept a prompt from being read; undefined where it found nothing. */
-function missReason(diagnosed: Fields | undefined): string | undefined {
-  const miss = recordOf(diagnosed?.['cache_miss']) ?? diagnosed
-  const reason = miss?.['reason'] ?? miss?.['cache_miss_reason']
-  return stringOf(reason) ?? stringOf(recordOf(reason)?.['type'])
-}
+/** The vendor's word for what kept a prompt from being read, or for why it cannot tell. */
+const missReason = ({ type, reason }: Fields): string | undefined => stringOf(reason) ?? stringOf(type)
 
 function readOutputItem(fields: Fields): RoledCore[] {
   if (typeOf(fields) !== 'message') {

@@ -101,6 +101,9 @@ function resultSplice(node: JsonNode, json: string): Splice {
   return spliceMember(node, 'output', `[{"stdout":${json},"stderr":"","outcome":${ended}}]`)
 }
 
+/** The models that can say why their cache was not read; the others refuse the option. */
+const DIAGNOSED = /gpt-(?:5[.-](?:[6-9]|\d\d)(?!\d)|[6-9])/
+
 function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   const { root } = source
   const members: Members = new Map()
@@ -109,6 +112,10 @@ function envelope(changes: EnvelopeChanges, source: Source): Envelope {
   // Not set if the client manages its context itself.
   if (compactAtTokens !== undefined && (member(root, 'context_management')?.value ?? null) === null)
     members.set('context_management', `[{"type":"compaction","compact_threshold":${compactAtTokens}}]`)
+  const { diagnose = null } = changes
+  const options = recordOf(member(root, 'prompt_cache_options')?.value)
+  if (diagnose !== null && DIAGNOSED.test(String(member(root, 'model')?.value)) && !options?.['comparison_response_id'])
+    members.set('prompt_cache_options', JSON.stringify({ ...options, comparison_response_id: diagnose }))
   if (changes.addInstruction !== undefined)
     members.set('instructions', withInstruction(member(root, 'instructions')?.value, changes.addInstruction))
   const splices = toolSplices(source, changes, members, TOOL_WORDS)

@@ -1,19 +1,11 @@
 import { PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
-import { parsedJson, recordOf } from '../../core/values.ts'
-import { quotaIn, type QuotaWindow } from '../../formats/quota.ts'
+import { parsedJson } from '../../core/values.ts'
+import { type CredentialQuota, quotaIn } from '../../formats/quota.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 import type { UpstreamAnswer } from '../read-answer.ts'
-
-/** What a credential has used of its windows. */
-export interface CredentialQuota {
-  /** A keyed hash of it. */
-  readonly credential: string
-  readonly at: number
-  readonly windows: readonly QuotaWindow[]
-}
 
 /** Requests stop when so much of a window is used. */
 export interface QuotaRule {
@@ -32,74 +24,65 @@ interface Asking {
   readonly agent: string
 }
 
-export interface Quotas {
-  /** @throws PlimsollError `budget-exceeded` where a rule stops this request. */
-  check(asking: Asking, rules: readonly QuotaRule[]): Promise<void>
-  /** Reads an answer's headers. */
-  take(
-    asking: Asking,
-    answer: Pick<UpstreamAnswer, 'headers' | 'header' | 'status'>,
-    emit: (event: EventBody) => void,
-  ): Promise<void>
-}
-
 const KEY = 'quotas'
 const MOST_CREDENTIALS = 100
-/** Writing the store for each answer would cost more than anybody learns from it. */
-const WRITE_EVERY_MS = 10_000
+/** Smaller changes are neither told nor stored. */
+const LEAST_CHANGE = 0.01
 
 /** What the store holds of a tenant's credentials, the newest last. */
 export async function storedQuotas(store: Pick<SessionStore, 'getValue'>, tenant: string): Promise<CredentialQuota[]> {
-  const stored = recordOf(parsedJson((await store.getValue(tenant, KEY)) ?? '{}')) ?? {}
-  return Object.values(stored) as CredentialQuota[]
+  return Object.values(Object(parsedJson((await store.getValue(tenant, KEY)) ?? '[]'))) as CredentialQuota[]
 }
 
-export function createQuotas(store: Pick<SessionStore, 'getValue' | 'setValue'>, clock: Clock): Quotas {
-  const known = new BoundedMap<string, CredentialQuota>(MOST_CREDENTIALS)
-  const written = new BoundedMap<string, number>(MOST_CREDENTIALS)
+export class Quotas {
+  readonly #store: Pick<SessionStore, 'getValue' | 'setValue'>
+  readonly #clock: Clock
+  readonly #known = new BoundedMap<string, CredentialQuota>(MOST_CREDENTIALS)
 
-  /** What another process saw counts as well. */
-  async function of({ tenant, credential }: Asking): Promise<CredentialQuota | undefined> {
-    const own = known.get(credential)
-    return own ?? (await storedQuotas(store, tenant)).find((one) => one.credential === credential)
+  constructor(store: Pick<SessionStore, 'getValue' | 'setValue'>, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
   }
 
-  return {
-    async check(asking, rules) {
-      const own = rules.filter(
-        ({ agents = asking.agent }) => agents === asking.agent || (agents === 'sub' && asking.agent !== 'main'),
-      )
-      if (own.length === 0) return
-      const now = clock.now()
-      const { windows = [] } = (await of(asking)) ?? {}
-      for (const { window, share } of own) {
-        const found = windows.find((one) => one.window === window)
-        if (found === undefined || found.used < share || (found.resetsAt ?? Infinity) <= now) continue
-        const until = found.resetsAt === undefined ? '' : ` It resets at ${new Date(found.resetsAt).toISOString()}.`
-        const used = `${Math.round(found.used * 100)} % of the window ${window} is used, and requests stop at ${Math.round(share * 100)} %.`
-        throw new PlimsollError('budget-exceeded', used, {
-          advice: `The limit is one of the settings \`quotas\`.${until}`,
-        })
-      }
-    },
-    async take(asking, { headers, header, status }, emit) {
-      const { tenant, credential } = asking
-      const at = clock.now()
-      const windows = quotaIn(Object.keys(headers), header, status, at)
-      if (windows.length === 0) return
-      const before = known.get(credential)?.windows ?? []
-      for (const one of windows) {
-        const was = before.find(({ window }) => window === one.window)
-        if (was === undefined || Math.abs(was.used - one.used) >= 0.01) emit({ type: 'quota-seen', credential, ...one })
-      }
-      const names = new Set(windows.map(({ window }) => window))
-      const kept = before.filter(({ window, resetsAt = 0 }) => !names.has(window) && resetsAt > at)
-      known.set(credential, { credential, at, windows: [...kept, ...windows] })
-      if (at - (written.get(credential) ?? -Infinity) < WRITE_EVERY_MS) return
-      written.set(credential, at)
-      const others = (await storedQuotas(store, tenant)).filter((one) => one.credential !== credential)
-      const all = [...others.slice(1 - MOST_CREDENTIALS), known.get(credential)!]
-      await store.setValue(tenant, KEY, JSON.stringify(Object.fromEntries(all.map((one) => [one.credential, one]))))
-    },
+  /** @throws PlimsollError `budget-exceeded` where a rule stops this request. */
+  async check({ tenant, credential, agent }: Asking, rules: readonly QuotaRule[]): Promise<void> {
+    const own = rules.filter(({ agents = agent }) => agents === agent || (agents === 'sub' && agent !== 'main'))
+    if (own.length === 0) return
+    // What another process saw counts as well.
+    const stored = async () => (await storedQuotas(this.#store, tenant)).find((one) => one.credential === credential)
+    const { windows = [] } = this.#known.get(credential) ?? (await stored()) ?? {}
+    for (const { window, share } of own) {
+      const { used = 0, resetsAt = Infinity } = windows.find((one) => one.window === window) ?? {}
+      if (used < share || resetsAt <= this.#clock.now()) continue
+      const until = resetsAt === Infinity ? '' : ` It resets at ${new Date(resetsAt).toISOString()}.`
+      const message = `${Math.round(used * 100)} % of the window ${window} is used, and requests stop at ${Math.round(share * 100)} %.`
+      throw new PlimsollError('budget-exceeded', message, {
+        advice: `The limit is one of the settings \`quotas\`.${until}`,
+      })
+    }
+  }
+
+  /** Reads an answer's headers. */
+  async take(
+    { tenant, credential }: Asking,
+    { headers, header, status }: Pick<UpstreamAnswer, 'headers' | 'header' | 'status'>,
+    emit: (event: EventBody) => void,
+  ): Promise<void> {
+    const at = this.#clock.now()
+    const windows = quotaIn(Object.keys(headers), header, status, at)
+    const before = this.#known.get(credential)?.windows ?? []
+    const usedBefore = new Map(before.map(({ window, used }) => [window, used]))
+    const changed = windows.filter(
+      ({ window, used }) => Math.abs(used - (usedBefore.get(window) ?? -1)) >= LEAST_CHANGE,
+    )
+    if (windows.length === 0) return
+    for (const one of changed) emit({ type: 'quota-seen', credential, ...one })
+    const now = new Set(windows.map(({ window }) => window))
+    const kept = before.filter(({ window, resetsAt = 0 }) => !now.has(window) && resetsAt > at)
+    const quota = { credential, at, windows: [...kept, ...windows] }
+    this.#known.set(credential, quota)
+    if (changed.length === 0) return
+    const others = (await storedQuotas(this.#store, tenant)).filter((one) => one.credential !== credential)
+    await this.#store.setValue(tenant, KEY, JSON.stringify([...others.slice(1 - MOST_CREDENTIALS), quota]))
   }
 }
