@@ -7,6 +7,7 @@
  *                           [--head 20000]   about so many tokens of instructions and tools in front of each request
  *                           [--times 1,1.12,1.35]  overflows by a provider that counts so many times what o200k does
  *                           [--usage none,reported]  whether answers report that count
+ *                           [--parts]  what each part of the records takes, and what only it kept of what answers needed
  *                           [--write]  the tables of these folders in bench/figures/handover-tables.md; with --files, beside those of all sessions
  */
 import { createHash } from 'node:crypto'
@@ -17,10 +18,12 @@ import { loadFile } from '../src/lab/transcripts/load.ts'
 import type { Part, Recording } from '../src/lab/transcripts/recording.ts'
 import { createMeter } from '../src/meter/index.ts'
 import { knownModels } from '../src/cli/catalogue.ts'
+import type { Compaction } from '../src/lab/replay/handover.ts'
 import { type ReplayResult, replaySession } from '../src/lab/replay/replay.ts'
 import { measure, sessionOf, type Session } from './baselines.ts'
 import { referenceProvider } from './lib/reference-provider.ts'
 import { writeHandoverTables, type HandoverTable } from './lib/handover-page.ts'
+import { PartWorths } from './lib/record-parts.ts'
 import { withHead } from './lib/with-head.ts'
 import { firstAndLast, proseAndNewest } from './simple-managers.ts'
 
@@ -35,6 +38,7 @@ const { values } = parseArgs({
     dump: { type: 'string' },
     times: { type: 'string', default: '1.12' },
     usage: { type: 'string', default: 'none,reported' },
+    parts: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
 })
@@ -151,24 +155,27 @@ async function runPolicy(
   policy: string,
   provider: Provider,
   label: string,
+  worths: PartWorths,
 ): Promise<PolicyRun> {
   let kept = 0
-  let compactions = 0
+  const compactions: (Compaction & { readonly call: number })[] = []
   const { result } = await replaySession(withHead(recording, Number(values.head)), {
     window,
     policy,
     model: values.model,
     provider: await referenceProvider(provider.reference, provider.reportsUsage),
-    onCompaction({ before, after, inserted, call }) {
+    onCompaction(compaction) {
+      const { before, after, inserted, call } = compaction
       const task = before.find(({ kind }) => kind === 'user')
-      compactions++
+      compactions.push(compaction)
       if (task === undefined || after.some(({ text }) => text.includes(task.text))) kept++
       if (values.dump === undefined) return
       mkdirSync(values.dump, { recursive: true })
       writeFileSync(join(values.dump, `${label}-${window}-call${call}.txt`), inserted.join('\n\n=====\n\n'))
     },
   })
-  return { result, taskKept: compactions === 0 ? 1 : kept / compactions }
+  if (values.parts) worths.add(recording, compactions, count)
+  return { result, taskKept: compactions.length === 0 ? 1 : kept / compactions.length }
 }
 
 interface PolicyFigures {
@@ -238,8 +245,9 @@ for (const folder of values.folders.split(',')) {
     for (const policy of values.policies.split(',').filter((name) => name !== '')) {
       for (const provider of providers) {
         const runs: PolicyRun[] = []
+        const worths = new PartWorths()
         for (const [i, recording] of recordings.entries())
-          runs.push(await runPolicy(recording, window, policy, provider, `${folder}-${i}-${policy}`))
+          runs.push(await runPolicy(recording, window, policy, provider, `${folder}-${i}-${policy}`, worths))
         const { cells, faults, rest } = figuresOf(runs, firstLastUsd)
         const usage = provider.reportsUsage ? 'usage' : 'no usage'
         const times = providers.some(({ reference }) => reference !== provider.reference)
@@ -247,6 +255,7 @@ for (const folder of values.folders.split(',')) {
           : ''
         say(`${policy}${times}, ${usage}`, cells, faults)
         console.log(`    ${rest}`)
+        if (values.parts) for (const line of worths.rows()) console.log(line)
       }
     }
     tables.push({ window, rows })

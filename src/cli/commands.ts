@@ -74,14 +74,19 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'handoff',
     description:
-      'Print what another agent needs to go on with a session: what was asked, the record, and the newest steps.',
+      'Write what another agent needs to go on with a session, as a session that its client resumes or as a prompt: what was asked, the record, and the newest steps.',
     load: async () => (await import('./commands/handoff.ts')).handoffCommand(),
+  },
+  {
+    name: 'compact',
+    description: 'Compact a session with its next request, or show first what that would leave.',
+    load: async () => (await import('./commands/compact.ts')).compactCommand(),
   },
   {
     name: 'receipt',
     description:
       'Show what became of what a compaction took out: counts by kind, in view, within reach of a tool, missing or stale.',
-    load: async () => (await import('./commands/receipt.ts')).receiptCommand(),
+    load: async () => (await import('./commands/compact.ts')).receiptCommand(),
   },
   {
     name: 'artifacts',

@@ -145,6 +145,13 @@ export interface CompactionAsked extends Base {
   readonly refusal?: string
 }
 
+/** Results that calls brought back within 30 answers of the compaction that had taken them out: their tokens, at the price of input. */
+export interface FetchedAgain {
+  readonly results: number
+  readonly tokens: number
+  readonly costUsd: number
+}
+
 export interface UsageSeen extends Base {
   readonly type: 'usage'
   readonly turn: string
@@ -158,6 +165,8 @@ export interface UsageSeen extends Base {
   /** The part of the request that `usage` measures, so that another process can count on from it. */
   readonly measured?: MeasuredRequest
   readonly epoch?: string
+  /** What this request brought back of what a compaction had taken out. */
+  readonly fetchedAgain?: FetchedAgain & { readonly epoch: string }
   /** The limit at that time, so that another process shortens the next tool result alike. */
   readonly limit?: Limit
   /** The policy's thresholds at that time, for readers of the log. Absent in entries of earlier versions. */

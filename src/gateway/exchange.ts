@@ -1,5 +1,6 @@
 import type { ModelResponse } from '../core/codec.ts'
 import { PlimsollError } from '../core/errors.ts'
+import type { Receipt, ReceiptCounts } from '../core/records.ts'
 import type { PreparedTurn } from '../engine/prepare/prepare.ts'
 import type { Verdict } from '../core/target.ts'
 import { nextRound } from '../util/yield-now.ts'
@@ -217,6 +218,15 @@ interface AnswerFacts {
   readonly wire?: string
 }
 
+/** Counts of each kind, as `demands=12/3/0/1`: in view, behind a tool of the request, missing, in view though replaced. */
+const receiptHeader = (receipt: Receipt): string =>
+  Object.entries(receipt)
+    .map(
+      ([kind, { retained, recoverable, missing, stale }]: [string, ReceiptCounts]) =>
+        `${kind}=${retained}/${recoverable}/${missing}/${stale}`,
+    )
+    .join('; ')
+
 /** What every managed answer says about itself. Header values hold no content. */
 function reportHeaders(
   session: string,
@@ -233,6 +243,8 @@ function reportHeaders(
     'x-plimsoll-saved': String(Math.max(0, Math.round(report.loadOriginal - report.loadAfter))),
   }
   if (epoch !== undefined) headers['x-plimsoll-epoch'] = epoch
+  const { receipt } = report.newEpoch ?? {}
+  if (receipt !== undefined) headers['x-plimsoll-receipt'] = receiptHeader(receipt)
   if (costUsd !== undefined) headers['x-plimsoll-cost'] = costUsd.toFixed(6)
   if (wire !== undefined) headers['x-plimsoll-wire'] = wire
   if (recovered) headers['x-plimsoll-recovered'] = 'overflow'

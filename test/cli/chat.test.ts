@@ -202,6 +202,56 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(/ep_[0-9a-f]+ +[\d,]+ → [\d,]+ tokens, \d+ items covered/)
   })
 
+  it('with --approve shows record and receipt before a compaction, and a no stops the turn with nothing changed', async () => {
+    const text = Array.from({ length: 150 }, (_, line) => `line ${line}: the service answered in ${line} ms`).join('\n')
+    writeFileSync(join(home, 'long.txt'), text)
+    const terminal = chat('--approve', '--window', '12000', '--session', 'asked')
+    await terminal.waitFor('> ')
+    for (let turn = 0; turn < 10 && !terminal.text().includes('Compact like this?'); turn++) {
+      terminal.send(`read long.txt${ENTER}`)
+      await terminal.waitFor(/Compact like this\?|> $/)
+    }
+    expect(terminal.text()).toContain('[Condensed record of')
+    expect(terminal.text()).toMatch(/what people wrote, by lines +\d+/)
+    terminal.send(`n${ENTER}`)
+    await terminal.waitFor('Stopped before the compaction; nothing was sent.')
+    await terminal.waitFor('> ')
+    terminal.send(`/compaction${ENTER}`)
+    await terminal.waitFor('Nothing was removed yet.')
+    await terminal.waitFor('> ')
+    terminal.send(`/compact --preview${ENTER}`)
+    await terminal.waitFor('Nothing was changed.')
+    terminal.send(`and on${ENTER}`)
+    await terminal.waitFor('Compact like this? [y]es, [n]o:')
+    terminal.send(`y${ENTER}`)
+    await terminal.waitFor(/▼ compacted: [\d,]+ → [\d,]+ tokens/)
+    terminal.send(CTRL_D)
+    await terminal.ended
+    const preview = await plimsoll(home, ['compact', 'asked', '--preview', '--window', '12000', '--json'])
+    expect(JSON.parse(preview.out)).toMatchObject({ status: 'preview', receipt: { demands: { missing: 0 } } })
+    const shown = await plimsoll(home, ['receipt', 'asked', '--markdown'])
+    expect(shown.out).toContain('| files | 1 | 0 | 0 | 0 |')
+  })
+
+  it('hands a session on as one that Claude Code, Codex and pi resume', async () => {
+    await plimsoll(home, ['chat', '--provider', 'demo', '--session', 's', '--prompt', 'echo never touch migrations'])
+    for (const [client, resumes] of [
+      ['claude', /^claude --resume [0-9a-f-]{36}$/],
+      ['codex', /^codex resume [0-9a-f-]{36}$/],
+      ['pi', /^pi --session .*\.jsonl$/],
+    ] as const) {
+      const { out } = await plimsoll(home, ['handoff', 's', '--to', client, '--json'])
+      const { file, command } = JSON.parse(out) as { file: string; command: string }
+      expect(command).toMatch(resumes)
+      expect(file.startsWith(home)).toBe(true)
+      const lines = readFileSync(file, 'utf8').trim().split('\n')
+      expect(lines.map((line) => JSON.parse(line) as object).length).toBeGreaterThan(1)
+      expect(lines.join('\n')).toContain('never touch migrations')
+    }
+    const { out } = await plimsoll(home, ['handoff', 's', '--to', 'gemini'])
+    expect(out).toMatch(/^You take over a conversation/)
+  })
+
   it('lets the model of the chat write the summary where a settings file says so', async () => {
     const text = Array.from({ length: 150 }, (_, line) => `line ${line}: the service answered in ${line} ms`).join('\n')
     writeFileSync(join(home, 'long.txt'), text)

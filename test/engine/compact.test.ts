@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { insertedTexts } from '../../src/core/epochs.ts'
+import type { Epoch } from '../../src/core/records.ts'
 import { ANTHROPIC, targets } from '../pains/support/loop.ts'
 import { fakeSummarizer, sound, SOUND, SUMMARISING, summarisingEngine } from '../pains/support/summarizer.ts'
 import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
@@ -27,6 +29,39 @@ describe('compact', () => {
     expect(turn.report.newEpoch).toBeUndefined()
     expect(await agent.undo()).toBe(done.epoch)
     expect((await agent.prepare(request(40))).report.untouched).toBe(true)
+  })
+
+  it('shows first what it would leave, and changes nothing', async () => {
+    const sessions = memoryStore()
+    const artifacts = memoryArtifacts({ secret: Buffer.alloc(32, 7) })
+    const { session, events } = testEngine({ sessions, artifacts })
+    const agent = session()
+    const logged = async () => {
+      const records = []
+      for await (const entry of sessions.read('local', agent.id)) records.push(entry)
+      return records
+    }
+    await agent.prepare(request(20, 200_000))
+    const before = await logged()
+    const told = events.length
+    const preview = await agent.compact({ request: request(40), preview: true })
+    expect(preview).toMatchObject({ status: 'preview', receipt: { demands: { missing: 0 } } })
+    expect(await logged()).toEqual(before)
+    expect(events).toHaveLength(told)
+    const done = await agent.compact({ request: request(40) })
+    const epoch = (await agent.audit()).find(({ type }) => type === 'epoch') as Epoch
+    if (preview.status !== 'preview' || done.status !== 'done') throw new Error('nothing was compacted')
+    expect(insertedTexts(epoch)).toEqual(preview.record)
+    expect(epoch.receipt).toEqual(preview.receipt)
+    expect([preview.before, preview.after]).toEqual([done.before, done.after])
+  })
+
+  it('only where it is due: below the threshold there is nothing to show', async () => {
+    const agent = testEngine().session()
+    const options = { preview: true, ifDue: true }
+    expect(await agent.compact({ ...options, request: request(10, 200_000) })).toMatchObject({ status: 'nothing' })
+    expect(await agent.compact({ ...options, request: request(200) })).toMatchObject({ status: 'preview' })
+    await expect(agent.compact({ preview: true })).rejects.toThrow('A preview needs the request.')
   })
 
   it.each([10, 15, 20])('below low water halves what is there (%i steps)', async (steps) => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { PlimsollEvent } from '../../src/core/events.ts'
 import { createMetrics } from '../../src/gateway/operate/metrics.ts'
+import { memoryStore } from '../../src/drivers/sessions/memory.ts'
+import { reportOf } from '../../src/engine/store-admin/session-report.ts'
 import { plainBody, type PlainTurn } from '../pains/support/plain-bodies.ts'
 import { testEngine } from '../support/engine.ts'
 
@@ -11,8 +13,8 @@ const read = (n: number): PlainTurn['steps'][number] => ({
 })
 const pages = Array.from({ length: 16 }, (_, n) => read(n))
 
-async function eventsAfter(next: PlainTurn['steps']): Promise<readonly PlimsollEvent[]> {
-  const { session, events } = testEngine()
+async function eventsAfter(next: PlainTurn['steps'], sessions = memoryStore()): Promise<readonly PlimsollEvent[]> {
+  const { session, events } = testEngine({ sessions })
   const open = session()
   for (const steps of [pages, [...pages, ...next]]) {
     const body = JSON.stringify(
@@ -21,7 +23,12 @@ async function eventsAfter(next: PlainTurn['steps']): Promise<readonly PlimsollE
         { user: 'Go on.', steps },
       ]),
     )
-    await open.prepare({ format: 'anthropic-messages', body, targets: [{ model: 'm', window: 8_000 }] })
+    const { id: turn } = await open.prepare({
+      format: 'anthropic-messages',
+      body,
+      targets: [{ model: 'm', window: 8_000 }],
+    })
+    await open.record({ turn, usage: { input: 5_000, cacheRead: 0, cacheWrite: 0, output: 10, reasoning: 0 } })
   }
   return events
 }
@@ -36,6 +43,14 @@ describe('what a compaction took out and a call brings back', () => {
     const metrics = createMetrics()
     for (const event of events) metrics.take(event)
     expect(metrics.text()).toContain(`plimsoll_fetched_again_tokens_total{by="call"} ${fetched(events)[0]!.tokens}`)
+  })
+
+  it('is summed up in the session’s report, at the compaction that had taken it out', async () => {
+    const sessions = memoryStore()
+    const events = await eventsAfter([read(0), read(1)], sessions)
+    const { epochs } = await reportOf(sessions, 'local', 'test')
+    const tokens = fetched(events).reduce((sum, event) => sum + event.tokens, 0)
+    expect(epochs.map(({ fetchedAgain }) => fetchedAgain)).toMatchObject([{ results: 2, tokens }])
   })
 
   it('is told of readers apart', async () => {

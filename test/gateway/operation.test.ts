@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { createSseParser } from '../../src/formats/framing.ts'
 import { createPlimsoll, isPlimsollError } from '../../src/index.ts'
 import { startProxy } from '../../src/gateway/proxy.ts'
+import { toolLoop } from '../support/anthropic-loop.ts'
 import { closeLater, json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
 
 const TOKEN = 'tok-very-secret'
@@ -185,6 +186,27 @@ describe('coming and going', () => {
     expect((await post(url, body(false))).headers.get('x-plimsoll-verdict')).toBe('proceed')
     plimsoll.reconfigure({ maxBodyBytes: 10 })
     expect((await post(url, body(false))).status).toBe(413)
+  })
+
+  it('names the compaction in the headers of its answer, with its receipt', async () => {
+    const upstream = await plainUpstream(json(MESSAGE))
+    const { proxy } = await testProxy({ upstreams: { anthropic: upstream.url } }, { window: 8_000 })
+    const ask = () => post(`${proxy.url}/anthropic/v1/messages`, JSON.stringify(toolLoop({ steps: 200 })))
+    const first = await ask()
+    expect(first.headers.get('x-plimsoll-epoch')).toMatch(/^ep_/)
+    const kinds = first.headers.get('x-plimsoll-receipt')!.split('; ')
+    expect(kinds.map((kind) => kind.split('=')[0])).toEqual([
+      'demands',
+      'decisions',
+      'errors',
+      'files',
+      'commands',
+      'openItems',
+    ])
+    for (const kind of kinds) expect(kind).toMatch(/=\d+\/\d+\/\d+\/\d+$/)
+    const second = await ask()
+    expect(second.headers.get('x-plimsoll-epoch')).toBe(first.headers.get('x-plimsoll-epoch'))
+    expect(second.headers.get('x-plimsoll-receipt')).toBeNull()
   })
 
   it('refuses a WebSocket with a sentence', async () => {

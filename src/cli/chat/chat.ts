@@ -7,8 +7,7 @@ import type { Policy } from '../../core/policy.ts'
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
 import type { PlimsollSettings } from '../../settings/index.ts'
 import { isVendor } from '../../formats/endpoints.ts'
-import type { Compaction } from '../../engine/session/session.ts'
-import type { Session } from '../../engine/session/session.ts'
+import type { CompactOptions, Compaction, Session } from '../../engine/session/session.ts'
 import type { Budget } from '../../meter/index.ts'
 import { createPlimsoll, type LiveOptions } from '../../plimsoll.ts'
 import { AGENT_HEADER, SESSION_HEADER } from '../../gateway/identity.ts'
@@ -32,6 +31,8 @@ export interface ChatView {
   onCall(call: ToolCall): void
   onResult(call: ToolCall, shown: string, isError: boolean): void
   onEvent(event: PlimsollEvent): void
+  /** Shows what a compaction would leave, and asks whether to go on with it. */
+  onCompaction?(preview: Compaction): Promise<boolean>
 }
 
 /** Runs one tool call of the model and returns the result for the conversation. Never throws. */
@@ -55,6 +56,8 @@ interface ChatSetup {
   readonly window?: number
   readonly budgetUsd?: number
   readonly sessionId?: string
+  /** No compaction without a yes. */
+  readonly approve?: boolean
 }
 
 export interface ChatSettings extends Pick<PlimsollSettings, 'summarizer' | 'models' | 'budgets' | 'redact'> {
@@ -77,8 +80,8 @@ export interface Chat {
   state(): ChatState
   /** One turn: the model answers and its tools run, until it makes no more calls. */
   send(text: string, signal: AbortSignal): Promise<void>
-  /** Compacts now. Returns the load before and after, or the reason why nothing was compacted. */
-  compact(instructions: string): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
+  /** Compacts now, or shows what that would leave. Returns the load before and after, or the reason why nothing was compacted. */
+  compact(instructions: string, preview?: boolean): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
   /** Items of the session's log, each in its newest form. */
   items(): Promise<readonly ItemSeen[]>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
@@ -86,6 +89,7 @@ export interface Chat {
   close(): Promise<void>
 }
 
+const NOTHING_SAID = { status: 'nothing', reason: 'nothing was said yet', before: 0, after: 0 } as const
 const MOST_STEPS = 60
 const MOST_OUTPUT = 8_192
 
@@ -141,6 +145,26 @@ export function createChat(setup: ChatSetup): Chat {
     return writeChat(provider.wire, { model: provider.model, system, tools, entries, maxOutputTokens })
   }
 
+  async function compactNow(options: Omit<CompactOptions, 'request'>): ReturnType<Chat['compact']> {
+    const { model, baseUrl: endpoint, wire } = provider
+    const targets = [{ model, endpoint, window: windowOf(), refusesOverflow: isVendor(endpoint) }]
+    const send = (call: Parameters<typeof askOnce>[2]): ReturnType<typeof askOnce> =>
+      askOnce(provider, wire.codec, call)
+    const request = { format: wire.id, body: bodyOf(journal.entries), targets, send }
+    const done = await session().compact({ ...options, request })
+    return done.status === 'with-next-request' ? NOTHING_SAID : done
+  }
+
+  /** Whether the next request may be sent as it will be. */
+  async function approved(): Promise<boolean> {
+    if (setup.approve !== true) return true
+    const preview = await compactNow({ preview: true, ifDue: true })
+    if (preview.status !== 'preview') return true
+    if ((await view.onCompaction?.(preview)) !== true) return false
+    await compactNow({ ifDue: true })
+    return true
+  }
+
   /** If the provider refuses a request as too large, `plimsoll.fetch` reduces it and sends it again. */
   async function step(signal: AbortSignal): Promise<Answered | undefined> {
     view.onWait('waiting for the model')
@@ -187,6 +211,10 @@ export function createChat(setup: ChatSetup): Chat {
     async send(text, signal) {
       journal.add({ type: 'user', text })
       for (let steps = 0; steps < MOST_STEPS; steps++) {
+        if (!(await approved()))
+          return view.onNotice(
+            'Stopped before the compaction; nothing was sent. /compact compacts, /pin keeps a message.',
+          )
         const answered = await step(signal)
         if (answered === undefined) return view.onNotice('Stopped.')
         const entry = entryOf(answered, provider.wire.id)
@@ -198,21 +226,10 @@ export function createChat(setup: ChatSetup): Chat {
       }
       view.onNotice(`Stopped after ${MOST_STEPS} steps. Say "go on" to continue.`)
     },
-    async compact(instructions) {
-      const nothing = { status: 'nothing', reason: 'nothing was said yet', before: 0, after: 0 } as const
-      if (journal.entries.length === 0) return nothing
+    async compact(instructions, preview) {
+      if (journal.entries.length === 0) return NOTHING_SAID
       view.onWait('compacting')
-      const { model, baseUrl: endpoint, wire } = provider
-      const done = await session().compact({
-        instructions,
-        request: {
-          format: wire.id,
-          body: bodyOf(journal.entries),
-          targets: [{ model, endpoint, window: windowOf(), refusesOverflow: isVendor(endpoint) }],
-          send: (call) => askOnce(provider, wire.codec, call),
-        },
-      })
-      return done.status === 'with-next-request' ? nothing : done
+      return compactNow({ instructions, preview })
     },
     async items() {
       const items = new Map<string, ItemSeen>()

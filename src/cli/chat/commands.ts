@@ -2,6 +2,7 @@ import { wrapped, renderTable, when } from '../kit/output.ts'
 import { type Chat, SESSION_BUDGET, TENANT, metricsLine } from './chat.ts'
 import type { Console, Spinner } from './console.ts'
 import type { Provider } from './model.ts'
+import { previewText } from '../commands/compact.ts'
 import { designOf } from '../../engine/presets/design.ts'
 import { estimateFor, knownModels } from '../catalogue.ts'
 import { dollars, fitWidth, grouped, padEnd, padStart, percent, plainText, plural, short } from '../kit/figures.ts'
@@ -85,12 +86,14 @@ const context: Slash = {
 
 const compact: Slash = {
   name: 'compact',
-  takes: '[instructions]',
-  about: 'compact the conversation now',
+  takes: '[--preview] [instructions]',
+  about: 'compact the conversation now; with --preview: only show what that would leave',
   async run(rest, slash) {
     slash.spinner.start('compacting')
-    const done = await slash.chat.compact(rest).finally(() => slash.spinner.stop())
-    if (done.status === 'nothing') say(slash, `Nothing was compacted: ${done.reason}.`)
+    const [, preview, instructions = ''] = /^(--preview)?\s*([^]*)$/.exec(rest)!
+    const done = await slash.chat.compact(instructions, preview !== undefined).finally(() => slash.spinner.stop())
+    if (done.status === 'preview') say(slash, previewText(done))
+    else if (done.status === 'nothing') say(slash, `Nothing was compacted: ${done.reason}.`)
     else
       say(
         slash,

@@ -5,6 +5,8 @@ import { globalDirOf, loadInstructions, rootRuleOf, type Instructions } from '..
 import { plimsollHome } from '../../plimsoll.ts'
 import type { RunningReferee } from '../../testing/referee/index.ts'
 import { createChat, type Chat, metricsLine } from '../chat/chat.ts'
+import type { Compaction } from '../../engine/session/session.ts'
+import { previewText } from './compact.ts'
 import { completeSlash, runSlash } from '../chat/commands.ts'
 import { openConsole, type Console, screenView, createSpinner } from '../chat/console.ts'
 import { startDemoModel, chooseProvider, openProvider, PROVIDERS, type Provider, systemPrompt } from '../chat/model.ts'
@@ -28,6 +30,7 @@ interface ChatFlags {
   readonly window?: number
   readonly budget?: number
   readonly allow?: string[]
+  readonly approve?: boolean
   readonly store?: string
   readonly artifacts?: string
   readonly json?: boolean
@@ -58,6 +61,7 @@ export function chatCommand(): Command {
         'tools that may run without asking, separated by commas; "all" for every tool',
         nameList,
       )
+      .option('--approve', 'show record and receipt before each compaction, and ask; a no stops the turn')
       .option('--store <url>', 'where to store the chat (default: the store in the home directory)')
       .option('--artifacts <url>', 'where large outputs go (default: beside the store)')
       .addOption(new Option('--redact', 'remove secrets from what is stored').env('PLIMSOLL_REDACT'))
@@ -130,7 +134,8 @@ async function converse(
     system: systemPrompt(cwd, instructions),
     tools: TOOLS.map(({ name: tool, description, parameters }) => ({ name: tool, description, parameters })),
     runTool: toolRunner(cwd, permissions),
-    view: quiet ? SILENT : view,
+    view: quiet ? SILENT : { ...view, onCompaction: (preview) => mayCompact(console, view.endText, preview) },
+    approve: flags.approve,
     provider,
     policy: settings.policy,
     settings,
@@ -152,6 +157,13 @@ async function converse(
     console.close()
     await chat.close()
   }
+}
+
+async function mayCompact({ write, paint, answer, canAsk }: Console, endText: () => void, preview: Compaction) {
+  endText()
+  write(`${previewText(preview)}\n`)
+  if (!canAsk) return false
+  return /^y/i.test(await answer(paint('yellow', 'Compact like this? [y]es, [n]o: ')))
 }
 
 const SILENT = {

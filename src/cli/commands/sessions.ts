@@ -6,7 +6,7 @@ import type { SeenItem } from '../../engine/session/session.ts'
 import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
 import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
 import { confirmed, print, printList, printTable, when } from '../kit/output.ts'
-import type { RecordRecall } from '../../core/records.ts'
+import type { FetchedAgain, RecordRecall } from '../../core/records.ts'
 import { share100 } from '../reports/replay.ts'
 import {
   listSessions,
@@ -128,8 +128,8 @@ function describe(report: SessionReport): string {
           '',
           'Compactions',
           ...epochs.map(
-            ({ id, at, before, after, covered, undone, recall }) =>
-              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}`,
+            ({ id, at, before, after, covered, undone, recall, fetchedAgain }) =>
+              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}${fetchedAgain === undefined ? '' : `\n      fetched again within 30 answers: ${againText(fetchedAgain)}`}`,
           ),
         ]),
     ...(cuts.length === 0
@@ -183,6 +183,9 @@ function missesText(report: SessionReport): string {
 }
 
 const quoted = (text: string | undefined): string => (text === undefined ? 'nothing' : plainText(JSON.stringify(text)))
+
+const againText = ({ results, tokens, costUsd }: FetchedAgain): string =>
+  `${plural(results, 'result')}, ${grouped(tokens)} tokens (${dollars(costUsd)})`
 
 /** How much of what a compaction removed the view still contains. */
 const recallText = ({ demands, plan, names, paths, errors }: RecordRecall): string =>

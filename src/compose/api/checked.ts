@@ -118,7 +118,7 @@ const SESSION_ARGUMENTS = {
   prepare: [whole(REQUEST)],
   record: [whole(RECORD)],
   standing: [argument('the request', REQUEST)],
-  compact: [options({ instructions: text(), request: REQUEST })],
+  compact: [options({ instructions: text(), request: REQUEST, preview: on(), ifDue: on() })],
   pin: [argument('identity'), optional('pinned', on())],
   fork: [argument('id', name())],
   recall: [

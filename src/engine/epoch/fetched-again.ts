@@ -1,5 +1,5 @@
 import type { Item } from '../../core/item.ts'
-import type { Epoch } from '../../core/records.ts'
+import type { Epoch, UsageSeen } from '../../core/records.ts'
 import { tokensOf } from '../prepare/counting.ts'
 import type { PrepareContext } from '../prepare/context.ts'
 import { wasSent } from '../session/branch.ts'
@@ -17,18 +17,19 @@ const known = new WeakMap<Epoch, ReadonlyMap<string, ReadonlySet<string>>>()
 
 /**
  * Results of this request that bring back what the standing compaction took out: the same file, command or search again, or one of our readers.
- * Tokens are those of the lines that both hold. Only what was not sent before is looked at.
+ * Tokens are those of the lines that both hold. Only what was not sent before is looked at. Each is told as an event; the sum is for the log.
  */
-export function tellFetchedAgain(context: PrepareContext, epoch: Epoch | undefined): void {
+export function fetchedAgain(context: PrepareContext, epoch: Epoch | undefined): UsageSeen['fetchedAgain'] {
   const { branch, conversation, links, deps, target, emit } = context
-  if (epoch === undefined) return
+  if (epoch === undefined) return undefined
   const { items } = conversation
   const declaredAt = epoch.declaredAt?.count ?? epoch.count
   const from = links[declaredAt]?.index ?? items.length
   let place = links.length
   while (place > declaredAt && !wasSent(branch, links[place - 1]!.chain)) place--
   const answers = new Set(items.slice(from).flatMap(({ role, message }) => (role === 'assistant' ? [message] : [])))
-  if (answers.size === 0 || answers.size > ANSWERS) return
+  if (answers.size === 0 || answers.size > ANSWERS) return undefined
+  let all: UsageSeen['fetchedAgain']
   const taken = known.get(epoch) ?? takenLines(takenBy(conversation, links, epoch.edits))
   known.set(epoch, taken)
   const calls = new Map(
@@ -49,7 +50,14 @@ export function tellFetchedAgain(context: PrepareContext, epoch: Epoch | undefin
     const costUsd = price === undefined ? undefined : (tokens * price) / 1_000_000
     const by = isReader ? 'reader' : 'call'
     emit({ type: 'fetched-again', epoch: epoch.id, by, tool: call.toolName, tokens, costUsd })
+    all = {
+      epoch: epoch.id,
+      results: (all?.results ?? 0) + 1,
+      tokens: (all?.tokens ?? 0) + tokens,
+      costUsd: (all?.costUsd ?? 0) + (costUsd ?? 0),
+    }
   }
+  return all
 }
 
 /** A file by its path, whichever part of it is read. */

@@ -11,7 +11,7 @@ import type { EngineDeps, Presented } from '../deps.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch, Standing, Unwritten } from '../session/branch.ts'
-import type { Epoch, FirstSendEdit, LogRecord, RequestSent } from '../../core/records.ts'
+import type { Epoch, FirstSendEdit, LogRecord, RequestSent, UsageSeen } from '../../core/records.ts'
 export type { Standing }
 
 /**
@@ -160,6 +160,8 @@ export interface Permitted extends Reduced {
   readonly permission: Permission
   /** The policy makes it the last one of its session. */
   readonly isClosing: boolean
+  /** Of what the compaction that stood had taken out. */
+  readonly fetchedAgain?: UsageSeen['fetchedAgain']
 }
 
 /** What counting needs to know about where a text goes. */
@@ -209,7 +211,7 @@ interface PrepareReport {
   readonly loadOriginal: number
   readonly loadBefore: number
   readonly loadAfter: number
-  readonly newEpoch?: { readonly id: string; readonly forced: boolean; readonly covered: number }
+  readonly newEpoch?: Pick<Epoch, 'id' | 'forced' | 'receipt'> & { readonly covered: number }
   readonly shortened: readonly { readonly itemId: string; readonly handle: string; readonly originalBytes: number }[]
   /** Above low water although a reduction ran; no error. */
   readonly tight: boolean

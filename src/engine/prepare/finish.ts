@@ -7,7 +7,7 @@ import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } fro
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
-import { tellFetchedAgain } from '../epoch/fetched-again.ts'
+import { fetchedAgain } from '../epoch/fetched-again.ts'
 import { decidingCount, highWater, lowWater } from '../epoch/thresholds.ts'
 import { designOf } from '../presets/design.ts'
 import { suspectsIn } from './counting.ts'
@@ -22,7 +22,7 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
   const { context, standing, view, edits, epoch, journal, isClosing, permission } = permitted
   const { deps, isReadAlong, isObserved } = context
   // What is new is known by not having been sent, so it is looked at before this request counts as sent.
-  tellFetchedAgain(context, standing.epoch)
+  const again = fetchedAgain(context, standing.epoch)
   try {
     const leaving: Permission = { ...permission, view: leavingView(context, permission.view) }
     const { settings, changes } = leaving.view.conversation
@@ -38,7 +38,7 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
     }
     if (deps.hooks !== undefined) await tellHooks(context, deps.hooks, edits, leaving)
     if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
-    return finish({ ...permitted, permission: leaving }, unwritten, source)
+    return finish({ ...permitted, permission: leaving, fetchedAgain: again }, unwritten, source)
   } catch (error) {
     // What never leaves is never billed.
     if (permission.reservation !== undefined) await deps.budgets?.release(permission.reservation)
@@ -138,7 +138,7 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
       loadOriginal,
       loadBefore: before.load.count.high,
       loadAfter: high,
-      newEpoch: epoch && { id: epoch.id, forced: epoch.forced, covered: epoch.count },
+      newEpoch: epoch && { id: epoch.id, forced: epoch.forced, covered: epoch.count, receipt: epoch.receipt },
       shortened,
       tight,
       thresholds,
@@ -178,7 +178,7 @@ function remember({ context, epoch, standing, moved, permission }: Permitted): v
 
 /** What recording the answer needs to know of its request. */
 function turnOf(
-  { context, epoch, standing, isClosing, permission: { view, reservation } }: Permitted,
+  { context, epoch, standing, isClosing, fetchedAgain: again, permission: { view, reservation } }: Permitted,
   thresholds: Thresholds,
   wholeShare: number,
   unwritten: Unwritten | undefined,
@@ -215,6 +215,7 @@ function turnOf(
     key: branch.key,
     reservation,
     epoch: under,
+    fetchedAgain: again,
     cache: expectedCache(context, view, under),
     line: lineOf(links),
     wholeShare,

@@ -46,7 +46,7 @@ export interface Branch extends BranchOwner {
   readonly sizes: ItemSizes
 }
 
-interface BranchOwner {
+export interface BranchOwner {
   readonly tenant: string
   readonly session: string
   readonly agent: string
@@ -199,7 +199,7 @@ export interface Unwritten {
 }
 
 /** A prepared request whose response has not been recorded yet. */
-export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch' | 'estimated'> {
+export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch' | 'fetchedAgain' | 'estimated'> {
   readonly id: string
   readonly format: string
   readonly limit: Limit

@@ -110,6 +110,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     closing: turn.isClosing || undefined,
     endpoint,
     epoch,
+    fetchedAgain: turn.fetchedAgain,
     hidden,
     cache,
     response: answer?.id,

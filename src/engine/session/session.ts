@@ -1,6 +1,16 @@
 import { PlimsollError } from '../../core/errors.ts'
+import { insertedTexts } from '../../core/epochs.ts'
 import { RECORD_VERSION, type Audit, type Epoch } from '../../core/records.ts'
-import { newBranch, type Branch, limitOf, modelOf, spenderOf, turnsUntil, type ChainedItems } from './branch.ts'
+import {
+  newBranch,
+  type Branch,
+  type BranchOwner,
+  limitOf,
+  modelOf,
+  spenderOf,
+  turnsUntil,
+  type ChainedItems,
+} from './branch.ts'
 import { flushOutbox, tolerantDeps, type TolerantDeps } from './degraded.ts'
 import type { EngineDeps } from '../deps.ts'
 import {
@@ -36,6 +46,10 @@ export interface CompactOptions {
   readonly instructions?: string
   /** The conversation as it would be sent now. With it the reduction happens at once; without it, with the next `prepare`. */
   readonly request?: PrepareRequest
+  /** Only shows what it would leave, by code alone: nothing is stored or remembered, and no model is asked. Needs the request. */
+  readonly preview?: boolean
+  /** Only where the request has reached the threshold. */
+  readonly ifDue?: boolean
 }
 
 export type Compaction =
@@ -44,6 +58,13 @@ export type Compaction =
   | { readonly status: 'nothing'; readonly reason: string; readonly before: number; readonly after: number }
   /** The next `prepare` does it. */
   | { readonly status: 'with-next-request' }
+  | CompactionPreview
+
+export interface CompactionPreview extends Pick<Epoch, 'before' | 'after' | 'receipt'> {
+  readonly status: 'preview'
+  /** What would stand in the place of what it covers. */
+  readonly record: readonly string[]
+}
 
 export interface SessionOptions {
   /** The session's name. Any text; it is never used as a path. */
@@ -166,7 +187,10 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     // Without reading the log first: other processes' entries are read with the append, in the log's order.
     record: (request) => runAnyway((engine, branch) => record(engine, branch, request), true),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
-    compact: (options = {}) => runAnyway((engine, branch) => compact(engine, branch, options)),
+    compact: async (options = {}) =>
+      options.preview === true
+        ? preview(await deps(), { tenant, session: id, agent, inOrder: runAnyway }, options)
+        : runAnyway((engine, branch) => compact(engine, branch, options)),
     undo: () => run((engine, branch) => undo(engine, branch)),
     items: () => run(async (_, { requests }) => (requests.last === undefined ? [] : seenItems(requests.last))),
     pin: (identity, pinned = true) => run((engine, branch) => pin(engine, branch, identity, pinned)),
@@ -229,13 +253,52 @@ async function compact(deps: EngineDeps, branch: Branch, options: CompactOptions
     await appendTo(deps, branch, [{ ...about, ...asked }])
     return { status: 'with-next-request' }
   }
-  branch.log.ask(asked)
+  if (options.ifDue !== true) branch.log.ask(asked)
   const turn = await prepare(deps, branch, readRequest(deps, branch, request))
   // Nothing is sent: the turn is closed, and what it held of the budgets let go.
   if (turn.verdict.kind !== 'halt') await discard(deps, branch, turn.id)
   const { newEpoch, loadBefore: before, loadAfter: after } = turn.report
   if (newEpoch !== undefined) return { status: 'done', epoch: newEpoch.id, before, after }
   return { status: 'nothing', reason: branch.log.refusal ?? 'there is no history', before, after }
+}
+
+/** In a branch of its own over stores that take nothing in, so that it can be asked for while a request is prepared. */
+async function preview(engine: EngineDeps, owner: BranchOwner, options: CompactOptions): Promise<Compaction> {
+  if (options.request === undefined)
+    throw new PlimsollError('bad-input', 'A preview needs the request.', {
+      advice: 'compact({ preview: true, request })',
+    })
+  let epoch: Epoch | undefined
+  const { sessions, artifacts, clock } = engine
+  const dry: EngineDeps = {
+    ...engine,
+    emit: () => {},
+    hooks: undefined,
+    summarizer: undefined,
+    ledger: undefined,
+    budgets: undefined,
+    sessions: {
+      ...sessions,
+      append: async () => -1,
+      claimEpoch: async (_tenant, session, made) => ({ session, epoch: (epoch = made), undoneIn: [] }),
+      setValue: async (_tenant, _key, value) => value,
+    },
+    artifacts: {
+      ...artifacts,
+      reference: async () => {},
+      put: async (tenant, bytes, meta = {}) => {
+        const handle = engine.addressOf(tenant, bytes)
+        return { ...meta, handle, bytes: bytes.length, sha256: '', createdAt: clock.now() }
+      },
+    },
+  }
+  const branch = newBranch(owner, dry)
+  await catchUp(dry, branch)
+  await seedCalibration(dry, branch)
+  const made = await compact(dry, branch, options)
+  if (made.status !== 'done' || epoch === undefined) return made
+  const { before, after } = made
+  return { status: 'preview', before, after, record: insertedTexts(epoch), receipt: epoch.receipt }
 }
 
 async function undo(deps: EngineDeps, branch: Branch): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import { NO_USAGE, addUsage, type Usage } from '../../core/usage.ts'
 import { insertedTexts } from '../../core/epochs.ts'
 import type { CacheMiss, CacheSeen } from '../../core/cache.ts'
-import type { Audit, Epoch, LogRecord, Receipt, RecordRecall, UsageSeen } from '../../core/records.ts'
+import type { Audit, Epoch, FetchedAgain, LogRecord, Receipt, RecordRecall, UsageSeen } from '../../core/records.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
 
 export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'after' | 'forced' | 'reason' | 'policy'> {
@@ -10,6 +10,8 @@ export interface SessionEpoch extends Pick<Epoch, 'id' | 'at' | 'before' | 'afte
   /** The share of the removed content that the view still contained. */
   readonly recall?: RecordRecall
   readonly receipt?: Receipt
+  /** What its session fetched again of it within the next 30 answers. */
+  readonly fetchedAgain?: FetchedAgain
   /** The inserted text that the model sees. */
   readonly record: readonly string[]
 }
@@ -78,7 +80,7 @@ export async function reportOf(
     ),
     withoutUsage: usages.filter(({ usage }) => usage === undefined).length,
     pins: [...pins],
-    epochs: all.filter((record) => record.type === 'epoch').map((record) => epochOf(record, undone)),
+    epochs: all.filter((record) => record.type === 'epoch').map((record) => epochOf(record, undone, usages)),
     cuts: all.filter((record) => record.type === 'audit').map(cutOf),
   }
 }
@@ -90,7 +92,7 @@ export function savedIn(calls: readonly Pick<UsageSeen, 'costUsd' | 'savedUsd'>[
   return priced.reduce((sum, { savedUsd = 0 }) => sum + savedUsd, 0)
 }
 
-function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
+function epochOf(record: Epoch, undone: ReadonlySet<string>, usages: readonly UsageSeen[]): SessionEpoch {
   const { id, at, before, after, count, forced, reason, policy, recall, receipt } = record
   return {
     id,
@@ -104,8 +106,15 @@ function epochOf(record: Epoch, undone: ReadonlySet<string>): SessionEpoch {
     undone: undone.has(id),
     recall,
     receipt,
+    fetchedAgain: againOf(usages, id),
     record: insertedTexts(record),
   }
+}
+
+function againOf(usages: readonly UsageSeen[], id: string): FetchedAgain | undefined {
+  const found = usages.flatMap(({ fetchedAgain }) => (fetchedAgain?.epoch === id ? [fetchedAgain] : []))
+  const sum = (name: keyof FetchedAgain): number => found.reduce((all, one) => all + one[name], 0)
+  return found.length === 0 ? undefined : { results: sum('results'), tokens: sum('tokens'), costUsd: sum('costUsd') }
 }
 
 const cutOf = ({ at, action, reason, originalBytes, shownBytes, handle }: Audit): SessionCut => ({

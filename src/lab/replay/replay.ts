@@ -8,7 +8,7 @@ import { type ErrorCode, isPlimsollError, type PlimsollError } from '../../core/
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import type { Aim, Policy } from '../../core/policy.ts'
-import type { Epoch } from '../../core/records.ts'
+import type { Epoch, FetchedAgain } from '../../core/records.ts'
 import type { Limit, Thresholds, VerdictKind } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
 import { partOf } from '../../dashboard/session-log.ts'
@@ -114,12 +114,6 @@ export interface ReplayResult {
   /** Hash of the bytes of all requests that were sent; the same for two runs of one recording. */
   readonly requestsHash: string
   readonly ms: number
-}
-
-export interface FetchedAgain {
-  readonly results: number
-  readonly tokens: number
-  readonly costUsd: number
 }
 
 /** A replayed session with its events. */
