@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { Command, Option } from 'commander'
+import { sessionFor, SUCCESSORS } from '../agents/client-sessions.ts'
 import { handoverOf } from '../../mcp/resources.ts'
 import { createPlimsoll } from '../../plimsoll.ts'
 import { withExamples } from '../kit/examples.ts'
@@ -16,106 +15,13 @@ interface HandoffFlags extends StoreFlags {
   readonly cwd: string
 }
 
-/** A session of two messages as a client keeps it: the handover, and that it was read. */
-interface NewSession {
-  readonly id: string
-  readonly cwd: string
-  /** An ISO date. */
-  readonly at: string
-  readonly prompt: string
-  readonly read: string
-}
-
-/** Where a client keeps a session, its lines, and how the client is told to go on with it. */
-interface ClientSession {
-  readonly file: string
-  readonly lines: readonly object[]
-  readonly command: string
-}
-
-const READ = 'I have read the handover. Tell me to go on, or what to do instead.'
-
-/** What each client resumes. A client without an entry gets the prompt. */
-const CLIENTS: Readonly<Record<string, (session: NewSession) => ClientSession>> = {
-  claude({ id, cwd, at, prompt, read }) {
-    const base = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
-    const ids = [randomUUID(), randomUUID()] as const
-    const about = { isSidechain: false, userType: 'external', cwd, sessionId: id, version: '2.0.0', timestamp: at }
-    const usage = { input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
-    const answer = { role: 'assistant', id: `msg_${id}`, type: 'message', model: '<synthetic>', usage }
-    const content = [{ type: 'text', text: read }]
-    return {
-      file: join(base, 'projects', cwd.replace(/[^A-Za-z0-9]/g, '-'), `${id}.jsonl`),
-      lines: [
-        { ...about, parentUuid: null, type: 'user', uuid: ids[0], message: { role: 'user', content: prompt } },
-        {
-          ...about,
-          parentUuid: ids[0],
-          type: 'assistant',
-          uuid: ids[1],
-          message: { ...answer, content, stop_reason: 'end_turn', stop_sequence: null },
-        },
-      ],
-      command: `claude --resume ${id}`,
-    }
-  },
-  codex({ id, cwd, at, prompt, read }) {
-    const base = process.env['CODEX_HOME'] ?? join(homedir(), '.codex')
-    const line = (type: string, payload: object): object => ({ timestamp: at, type, payload })
-    const said = (role: string, type: string, text: string): object =>
-      line('response_item', { type: 'message', role, content: [{ type, text }] })
-    const meta = { id, timestamp: at, cwd, originator: 'plimsoll', cli_version: '0.100.0', source: 'cli' }
-    return {
-      file: join(
-        base,
-        'sessions',
-        ...at.slice(0, 10).split('-'),
-        `rollout-${at.slice(0, 19).replaceAll(':', '-')}-${id}.jsonl`,
-      ),
-      lines: [
-        line('session_meta', meta),
-        said('user', 'input_text', prompt),
-        line('event_msg', { type: 'user_message', message: prompt, images: [] }),
-        said('assistant', 'output_text', read),
-        line('event_msg', { type: 'agent_message', message: read }),
-      ],
-      command: `codex resume ${id}`,
-    }
-  },
-  pi({ id, cwd, at, prompt, read }) {
-    const base = process.env['PI_CODING_AGENT_DIR'] ?? join(homedir(), '.pi/agent')
-    const timestamp = Date.parse(at)
-    const file = join(
-      base,
-      'sessions',
-      `--${cwd.replace(/^[/\\]/, '').replaceAll(/[/\\:]/g, '-')}--`,
-      `${at.replaceAll(/[:.]/g, '-')}_${id}.jsonl`,
-    )
-    const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
-    const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost }
-    const [first, second] = ['00000001', '00000002']
-    const user = { role: 'user', content: [{ type: 'text', text: prompt }], timestamp }
-    const answer = { role: 'assistant', content: [{ type: 'text', text: read }], stopReason: 'stop', usage, timestamp }
-    const from = { api: 'plimsoll', provider: 'plimsoll', model: 'handover' }
-    return {
-      file,
-      lines: [
-        { type: 'session', version: 3, id, timestamp: at, cwd },
-        { type: 'message', id: first, parentId: null, timestamp: at, message: user },
-        { type: 'message', id: second, parentId: first, timestamp: at, message: { ...answer, ...from } },
-      ],
-      command: `pi --session ${file}`,
-    }
-  },
-}
-
 /** What another agent can start from: a session of its client that can be resumed, or the prompt that `plimsoll mcp` serves. */
 export function handoffCommand(): Command {
   const command = addStoreOptions(new Command('handoff'))
     .argument('<session>', 'name of the session')
     .addOption(
       new Option('--to <client>', 'write a session of this client, where it can resume one; else print a prompt')
-        .choices(['markdown', ...Object.keys(CLIENTS), 'gemini', 'opencode'])
+        .choices(SUCCESSORS)
         .default('markdown'),
     )
     .option('--cwd <folder>', 'project folder in which the next agent works', '.')
@@ -128,10 +34,10 @@ export function handoffCommand(): Command {
       const about = { plimsoll, tenant, session, agent: flags.agent ?? 'main' }
       const prompt = await handoverOf(about, { focus: flags.focus })
       const how = `recall and the artifact tools are served by: plimsoll mcp --session ${session}`
-      const [id, at, cwd] = [randomUUID(), new Date().toISOString(), resolve(flags.cwd)]
-      const written = CLIENTS[flags.to]?.({ id, cwd, at, prompt: `${prompt}\n\n${how}`, read: READ })
+      const cwd = resolve(flags.cwd)
+      const written = sessionFor(flags.to, cwd, `${prompt}\n\n${how}`)
       if (written === undefined) return print(flags.json, { session, prompt }, () => `${prompt}\n\n${how}`)
-      const { file, lines, command: resume } = written
+      const { id, file, lines, command: resume } = written
       mkdirSync(dirname(file), { recursive: true })
       writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 })
       print(

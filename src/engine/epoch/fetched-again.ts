@@ -19,7 +19,7 @@ const known = new WeakMap<Epoch, ReadonlyMap<string, ReadonlySet<string>>>()
  * Results of this request that bring back what the standing compaction took out: the same file, command or search again, or one of our readers.
  * Tokens are those of the lines that both hold. Only what was not sent before is looked at. Each is told as an event; the sum is for the log.
  */
-export function fetchedAgain(context: PrepareContext, epoch: Epoch | undefined): UsageSeen['fetchedAgain'] {
+export function tellFetchedAgain(context: PrepareContext, epoch: Epoch | undefined): UsageSeen['fetchedAgain'] {
   const { branch, conversation, links, deps, target, emit } = context
   if (epoch === undefined) return undefined
   const { items } = conversation

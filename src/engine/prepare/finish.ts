@@ -7,7 +7,7 @@ import type { Permission, PrepareContext, Permitted, NewEdit, ReadyRequest } fro
 import { tellRefused } from '../spending/calls.ts'
 import { toolUseOf } from '../tool-results/first-send.ts'
 import { draftOf } from '../epoch/draft-of.ts'
-import { fetchedAgain } from '../epoch/fetched-again.ts'
+import { tellFetchedAgain } from '../epoch/fetched-again.ts'
 import { decidingCount, highWater, lowWater } from '../epoch/thresholds.ts'
 import { designOf } from '../presets/design.ts'
 import { suspectsIn } from './counting.ts'
@@ -22,7 +22,7 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
   const { context, standing, view, edits, epoch, journal, isClosing, permission } = permitted
   const { deps, isReadAlong, isObserved } = context
   // What is new is known by not having been sent, so it is looked at before this request counts as sent.
-  const again = fetchedAgain(context, standing.epoch)
+  const again = tellFetchedAgain(context, standing.epoch)
   try {
     const leaving: Permission = { ...permission, view: leavingView(context, permission.view) }
     const { settings, changes } = leaving.view.conversation
