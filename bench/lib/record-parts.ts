@@ -21,7 +21,7 @@ const HEADINGS: readonly (readonly [part: string, heading: RegExp])[] = [
 ]
 
 /** The texts of a record by part; what stands in none of them is its frame. */
-export function partsOf(record: string): ReadonlyMap<string, string> {
+function partsOf(record: string): ReadonlyMap<string, string> {
   const parts = new Map<string, string[]>()
   let at = -1
   let isCall = false
