@@ -183,6 +183,11 @@ export interface GuardRule {
   readonly lines?: number
   /** What is shown of a text that was stored. @default the preset's own */
   readonly shownChars?: number
+  /**
+   * Folder, from the working directory, in which each stored output is also a file, whose path the view names. Not with a key for stored data, several
+   * tenants, or a driver of the program's own. @default none
+   */
+  readonly files?: string
   /** AutoSRE: analyses large data; false shows three items, their fields and how to query the rest. @default true */
   readonly sandbox?: boolean
 }

@@ -30,6 +30,8 @@ export interface EngineDeps {
   readonly artifacts: ArtifactStore
   /** The address that `artifacts.put` will give these bytes. */
   readonly addressOf: (tenant: string, bytes: Uint8Array) => Handle
+  /** Where a stored output will also be a file; undefined where it will not. */
+  readonly fileFor?: (folder: string, tool: string | undefined, handle: Handle) => string | undefined
   readonly present: Presenter
   /** The same for an output of any length, without holding up other requests. @default `present` */
   readonly presentLong?: (output: string, options: PresentOptions) => Promise<Presented>
@@ -91,7 +93,7 @@ export interface Presented {
   readonly text: string
   readonly report: ShowReport
   /** What the output is, to be stored beside its bytes. */
-  readonly about: Pick<ArtifactMeta, 'mime' | 'encoding' | 'lines' | 'items' | 'contentKind'>
+  readonly about: Pick<ArtifactMeta, 'mime' | 'encoding' | 'lines' | 'items' | 'contentKind' | 'file'>
 }
 
 export interface PresentOptions {
@@ -99,6 +101,8 @@ export interface PresentOptions {
   readonly countTokens: (text: string) => number
   readonly handle: Handle
   readonly tool?: string
+  /** Where the output will also be a file, for agents that have only a shell. */
+  readonly file?: string
   /** Tools in the request that can open a handle, by our name for them; empty when there are none. */
   readonly readers: Readers
   /** Milliseconds, for the report. */

@@ -8,6 +8,8 @@ export interface ArtifactMeta {
   readonly encoding?: 'utf-8' | 'binary'
   readonly lines?: number
   readonly items?: number
+  /** Where it is written as a file as well, for agents that have only a shell. A name from outside is never part of it as it came. */
+  readonly file?: string
   /** The classifier's name for it. */
   readonly contentKind?: string
 }

@@ -134,6 +134,7 @@ export const OVERRIDE = group('Numbers of the policy to change', {
     bytes: bytes('More bytes than this'),
     lines: count('More lines than this'),
     shownChars: count('Characters that are shown of a stored text'),
+    files: text('Cyber-AutoAgent: folder in which stored outputs are also files for a shell; empty for none'),
     sandbox: on('AutoSRE: analyse large data; false asks the model for code'),
   }),
   estimator: group('Token estimate of a preset', {
@@ -168,6 +169,7 @@ const GUARD: Schema<GuardRule> = group('', {
   bytes: data<number>(),
   lines: data<number>(),
   shownChars: data<number>(),
+  files: text(),
   sandbox: on(),
 })
 

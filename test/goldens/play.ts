@@ -9,6 +9,7 @@ import { renderBody, type WireName } from '../support/generators/index.ts'
 import type { Script, Turn } from '../support/generators/script.ts'
 import { CLIENTS, type Json } from './clients.ts'
 import { answer, picture, resultOf, taskOf } from './script.ts'
+import { cyberAutoagent } from '../../src/engine/presets/index.ts'
 
 export const PRESETS = ['plimsoll', 'autosre', 'cyber-autoagent', 'contextguard', 'adk-code', 'ai-agent'] as const
 export type Preset = (typeof PRESETS)[number]
@@ -36,11 +37,14 @@ const SUMMARY =
   '## State\nOrders wait for connections of the pool; part 4 was read.\n## Key information\n- src/part-4.ts\n- OPS-4711\n' +
   '## Decisions\n- no restart\n## Next steps\n- raise the size of the pool'
 
+const CYBER = cyberAutoagent()
+
 /** What a program sets beside its policy, so that each option is on somewhere and off elsewhere. */
 const SETTINGS: Readonly<Record<Preset, PlimsollOptions>> = {
   plimsoll: { cacheMarks: true },
   autosre: {},
-  'cyber-autoagent': {},
+  // Files would lie beside the tests, under the time of a run.
+  'cyber-autoagent': { policy: { ...CYBER, intake: { ...CYBER.intake, guard: { ...CYBER.intake.guard, files: '' } } } },
   contextguard: {},
   'adk-code': { cacheMarks: true },
   'ai-agent': {},

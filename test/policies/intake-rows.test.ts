@@ -4,6 +4,7 @@ import { FINAL_REPORT_TOOL } from '../../src/engine/presets/ai-agent/policy.ts'
 import { aiAgent, autosre, cyberAutoagent } from '../../src/engine/presets/index.ts'
 import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../src/plimsoll.ts'
 import { call, chars, presetSession, result, textOf, user, type Content } from './session.ts'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 
 /** Rows of the designs' own test tables on tool output, with their numbers, through the verb and through requests. */
 
@@ -14,7 +15,8 @@ afterEach(async () => {
 })
 
 function open(policy: Policy, more: PlimsollOptions = {}): Plimsoll {
-  const plimsoll = createPlimsoll({ policy, store: 'memory:', secret: new Uint8Array(32), ...more })
+  const secret = new Uint8Array(32)
+  const plimsoll = createPlimsoll({ policy, store: 'memory:', artifacts: memoryArtifacts({ secret }), secret, ...more })
   opened.push(plimsoll)
   return plimsoll
 }

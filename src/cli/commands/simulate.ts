@@ -62,15 +62,20 @@ function render(results: readonly SimulationResult[]): string {
       { head: 'overflows', align: 'right' },
       { head: 'invalid', align: 'right' },
       { head: 'lost', align: 'right' },
+      { head: 'refused', align: 'right' },
       { head: 'compactions', align: 'right' },
       { head: 'peak', align: 'right' },
       { head: 'window', align: 'right' },
     ],
-    results.map(({ scenario, steps, overflows, invalid, lost, compactions, peakReal, window }) => [
+    results.map(({ scenario, steps, overflows, invalid, lost, typedErrors, compactions, peakReal, window }) => [
       scenario,
-      ...[steps, overflows, invalid, lost, compactions, peakReal, window].map(grouped),
+      ...[steps, overflows, invalid, lost, typedErrors, compactions, peakReal, window].map(grouped),
     ]),
   )
-  const sum = (field: 'overflows' | 'invalid' | 'lost'): number => results.reduce((total, one) => total + one[field], 0)
-  return `${table}${plural(results.length, 'scenario')}: ${sum('overflows')} overflows, ${sum('invalid')} invalid, ${sum('lost')} lost\n`
+  const sum = (field: 'overflows' | 'invalid' | 'lost' | 'typedErrors'): number =>
+    results.reduce((total, one) => total + one[field], 0)
+  return (
+    `${table}${plural(results.length, 'scenario')}: ${sum('overflows')} overflows, ${sum('invalid')} invalid, ${sum('lost')} lost, ` +
+    `${sum('typedErrors')} refused (steps that ended in a typed error, before anything was sent)\n`
+  )
 }

@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../core/errors.ts'
 import { artifactAddress } from '../../drivers/artifacts/artifact.ts'
 import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
+import { shellFiles } from '../../drivers/artifacts/shell-files.ts'
+import { keyFromEnvironment } from '../../drivers/crypto/seal.ts'
 import { openTelemetry } from '../../drivers/telemetry/open-telemetry.ts'
 import type { EngineDeps, EngineMeter } from '../../engine/deps.ts'
 import { createToolRegistry } from '../../engine/intake/index.ts'
@@ -67,6 +69,12 @@ export function openEngine(
     const catalogue = models.catalogue()
     const registry = createToolRegistry(options.toolSummaries)
     const inline = presenter(registry)
+    const warn = (message: string): void => note({ type: 'warning', topic: 'artifacts', message })
+    const given = typeof options.artifacts === 'object' ? options.artifacts : undefined
+    const own = given ?? openArtifacts(url, { secret: key, clock })
+    // A program's own driver decides where bytes lie, and what is encrypted at rest is not written beside it as it is.
+    const files =
+      given === undefined && keyFromEnvironment(process.env) === undefined ? shellFiles(own, clock, warn) : undefined
     const all: EngineDeps = {
       ...openMeter(options, foundation, catalogue, tokenizers),
       countTokens: options.countTokens,
@@ -83,7 +91,8 @@ export function openEngine(
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       catalogue,
       sessions,
-      artifacts: typeof options.artifacts === 'object' ? options.artifacts : openArtifacts(url, { secret: key, clock }),
+      artifacts: files?.store ?? own,
+      fileFor: files?.fileFor,
       addressOf: artifactAddress(key),
       present: inline,
       // `toolSummaries` are functions, which cannot be passed to a thread.

@@ -41,11 +41,14 @@ export const hexOf = (bytes: Uint8Array): string =>
 const MAX_TOOL_CHARACTERS = 40
 
 /** `<tool>_<YYYYMMDD_HHMMSS>_<hex>.log`, in UTC. The tool's name comes from outside, so only plain characters of it pass. */
-function artifactName(tool: string | undefined, createdAt: number, hex: string): string {
+export function artifactName(tool: string | undefined, createdAt: number, hex: string): string {
   const plain = (tool ?? '').replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, MAX_TOOL_CHARACTERS)
   const digits = new Date(createdAt).toISOString().replace(/[-:]/g, '')
   return `${plain === '' ? 'tool' : plain}_${digits.slice(0, 8)}_${digits.slice(9, 15)}_${hex}.log`
 }
+
+/** They tell artifacts of one tool and second apart. */
+export const digitsOf = (handle: Handle): string => hexOf(sha256Of(Buffer.from(handle))).slice(0, 6)
 
 /** What a first `put` fixes for good. */
 export const statOf = (handle: Handle, bytes: Uint8Array, meta: ArtifactMeta, createdAt: number): ArtifactStat => ({
@@ -54,7 +57,7 @@ export const statOf = (handle: Handle, bytes: Uint8Array, meta: ArtifactMeta, cr
   bytes: bytes.length,
   sha256: hexOf(sha256Of(bytes)),
   createdAt,
-  name: artifactName(meta.tool, createdAt, hexOf(sha256Of(Buffer.from(handle))).slice(0, 6)),
+  name: artifactName(meta.tool, createdAt, digitsOf(handle)),
 })
 
 /** Names from outside become fixed, keyed hashes before they are part of a row or an object's key. */

@@ -119,7 +119,8 @@ async function declareEpoch(
   }
   await countItems(draft, yieldNow())
   // A request that has to fit now does not wait for a summary that another one has started.
-  const write = summaryWriter(context, before, background.isWriting || isOverheadHigh(context))
+  const isInARow = epochsInARow(context, standing.epoch) >= MOST_IN_A_ROW
+  const write = summaryWriter(context, before, background.isWriting || isOverheadHigh(context) || isInARow)
   background.drop()
   for (let pass = 1; pass <= passes; pass++) {
     const aim = Math.max(AIM_STEP, 1 - (pass - 1) * AIM_STEP)

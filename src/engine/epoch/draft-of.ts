@@ -76,6 +76,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
       origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
     readers: context.epochReaders(),
     describeResult: deps.describeResult,
+    isAgain: standing.epoch !== undefined,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,
     asksInBand: deps.policy.summaries?.via === 'in-band' && context.send !== undefined,
   }

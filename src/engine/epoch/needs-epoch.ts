@@ -1,7 +1,7 @@
 import { declaredCount } from '../../core/epochs.ts'
 import type { Epoch } from '../../core/records.ts'
 import type { PrepareContext, View, Standing } from '../prepare/context.ts'
-import { fixedCountOf, isOver } from '../prepare/counting.ts'
+import { fixedCountOf, isCertainlyOver, isOver } from '../prepare/counting.ts'
 import { designOf } from '../presets/design.ts'
 import { sentBefore } from '../session/record.ts'
 import { isDue } from './price-gate.ts'
@@ -40,6 +40,12 @@ export function needsEpoch(context: PrepareContext, standing: Standing, view: Vi
  * goes as it is if it fits, and otherwise ends in a typed error that names the largest parts.
  */
 export const MOST_IN_A_ROW = 2
+
+/** One more of them, where the request would be refused otherwise and the preset rather compacts. */
+export const needsOneMore = (context: PrepareContext, { epoch }: Standing, { estimate }: View): boolean =>
+  designOf(context.deps.policy).compactsInARow === true &&
+  epochsInARow(context, epoch) >= MOST_IN_A_ROW &&
+  isCertainlyOver(estimate, context.limit)
 
 /**
  * Epochs on the requests directly before this one, told from the transcript alone, so that every process decides the same: an

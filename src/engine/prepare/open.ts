@@ -1,3 +1,5 @@
+import type { Codec } from '../../core/codec.ts'
+import type { Conversation } from '../../core/conversation.ts'
 import { sharedLinks } from '../../core/chain.ts'
 import { isPlimsollError, PlimsollError } from '../../core/errors.ts'
 import type { EventBody } from '../../core/events.ts'
@@ -16,14 +18,24 @@ import { viewOf } from './view.ts'
 /** What the verb `prepare` is given, read. @throws PlimsollError `bad-input` */
 export function readRequest(
   deps: EngineDeps,
-  { tenant }: Pick<Branch, 'tenant'>,
+  branch: Branch,
   { format, body, targets = [], send, expectedCalls, tools }: PrepareRequest,
 ): ReadRequest {
   const codec = codecFor(deps, format)
   const text = typeof body === 'string' ? body : textOf(body)
-  const conversation = deps.memo.bodies.decode(tenant, codec, text)
+  const conversation = decoded(deps, branch, codec, text)
   const links = deps.memo.chain(conversation.items)
   return { codec, text, conversation, links, targets, expectedCalls, tools, sendTo: () => send }
+}
+
+function decoded(deps: EngineDeps, { tenant, session, agent, log }: Branch, codec: Codec, text: string): Conversation {
+  try {
+    return deps.memo.bodies.decode(tenant, codec, text)
+  } catch (error) {
+    const lines = designOf(deps.policy).log?.unread?.(text, log.measured?.prompt) ?? []
+    for (const body of lines) deps.emit({ ...body, at: deps.clock.now(), tenant, session, agent })
+    throw error
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import { nextRound } from '../../util/yield-now.ts'
 import type { EngineDeps } from '../deps.ts'
 import { takeSummary } from '../epoch/background-summary.ts'
 import { makeEpoch, type MadeEpoch } from '../epoch/declare-epoch.ts'
-import { needsEpoch } from '../epoch/needs-epoch.ts'
+import { needsEpoch, needsOneMore } from '../epoch/needs-epoch.ts'
 import type { Branch } from '../session/branch.ts'
 import { journalOf } from '../session/log.ts'
 import { tellRefused } from '../spending/calls.ts'
@@ -97,6 +97,10 @@ async function reduce(measured: Measured): Promise<Reduced> {
   const squeezed = isOver(before.load, limit)
     ? await squeezeNew(withRoomToClose(context), standing, before, edits)
     : undefined
+  if (squeezed === undefined && needsOneMore(context, standing, before)) {
+    const last = await makeEpoch(context, standing, before, journal.write)
+    if (last.declared !== undefined) return { ...reduced, ...last.declared }
+  }
   if (moved !== undefined) {
     // An epoch that was moved, and stands: from here on it is found by what the client sends now.
     const after = (squeezed?.view ?? before).load.count.high

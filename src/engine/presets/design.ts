@@ -24,6 +24,8 @@ export interface Design {
   readonly highWater?: (limit: Limit, water: WaterRule, cacheIsWarm: boolean) => number
   /** A load of exactly that starts it, too. @default only more */
   readonly startsAtHighWater?: boolean
+  /** A request that would be refused is compacted, however many before it were: what this design writes shrinks to the room that there is. @default false */
+  readonly compactsInARow?: boolean
   /** The load that a reduction aims at. @default the share `water.low` */
   readonly lowWater?: (limit: Limit, water: WaterRule) => number
   /** Reduction also starts from this many messages on, however small they are. */
@@ -80,6 +82,8 @@ export interface EstimateOptions {
 }
 
 export interface DesignLog {
+  /** For a request that cannot be read, with the last prompt that a provider counted. */
+  readonly unread?: (text: string, lastPrompt: number | undefined) => readonly EventBody[]
   /** After an epoch. */
   readonly reduced?: (context: PrepareContext, reduction: Reduction) => readonly EventBody[]
   /** When it is known what will leave; `asked` is the request as it came in, under everything that stood. */

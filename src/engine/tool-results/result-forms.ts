@@ -101,7 +101,7 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
     // Cut by its own size it gets the policy's preview; cut by what others took, its whole share.
     const isShared = tooLarge === undefined && intake.budget?.withinWindow !== true
     const size = isShared ? Math.min(most, maxTokens) : previewTokens
-    shown = await viewWithin(deps, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens: size })
+    shown = await viewWithin(deps, branch, scale, source, { maxTokens: Math.min(most, maxTokens), previewTokens: size })
     // A view that is as long as what it stands for would be a cut without a gain; a design's hard limits hold without one.
     const isStopped = isGuarded && designOf(deps.policy).stops?.(text) === true
     const isGain = binary !== undefined || isStopped || tokens > most || scale.countTokens(shown.text) < tokens
@@ -129,6 +129,7 @@ export function draftResult(deps: EngineDeps, branch: Branch, scale: ResultScale
 /** A guard's own view is good as long as it fits; beyond that the presenter knows the budget. */
 async function viewWithin(
   deps: EngineDeps,
+  { tenant }: Branch,
   { countTokens, readers, now }: ResultScale,
   { text, binary, tool, handle }: ResultSource,
   { maxTokens, previewTokens }: { readonly maxTokens: number; readonly previewTokens: number },
@@ -143,7 +144,10 @@ async function viewWithin(
   }
   if (binary !== undefined) return deps.present(binary, options)
   const clean = deps.redact?.(text) ?? text
-  const guarded = guardedView(deps.policy, clean, options)
+  const { files = '' } = deps.policy.intake.guard ?? {}
+  // A shell reads all of a folder: with several tenants there are handles only.
+  const file = files === '' || tenant !== 'local' ? undefined : deps.fileFor?.(files, tool, options.handle)
+  const guarded = guardedView(deps.policy, clean, { ...options, file })
   if (guarded !== undefined && countTokens(guarded.text) <= maxTokens) return guarded
   return deps.presentLong?.(clean, options) ?? deps.present(clean, options)
 }
@@ -183,5 +187,9 @@ function guardedView(policy: Policy, text: string, options: PresentOptions): Pre
   if (shown === undefined) return undefined
   const { report, about } = describeOutput(text, shown.text, shown.text === text ? 'none' : 'head-tail')
   const elapsed = started === undefined ? {} : { processing_ms: options.now!() - started }
-  return { text: shown.text, about, report: { ...report, ...shown.metadata, ...elapsed } }
+  return {
+    text: shown.text,
+    about: { ...about, file: options.file },
+    report: { ...report, ...shown.metadata, ...elapsed },
+  }
 }

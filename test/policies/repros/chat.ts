@@ -2,6 +2,7 @@ import type { PlimsollEvent } from '../../../src/core/events.ts'
 import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../../src/plimsoll.ts'
 import type { Target } from '../../../src/core/target.ts'
 import { messagesApart } from '../../support/joined.ts'
+import { memoryArtifacts } from '../../../src/drivers/artifacts/memory.ts'
 
 /** An OpenAI chat message as the programs write it. */
 export interface ChatMessage {
@@ -56,12 +57,16 @@ export interface Sent {
   readonly texts: readonly string[]
 }
 
+const SECRET = new Uint8Array(32).fill(5)
+
 /** A session in memory on the chat wire. */
 export function open(options: PlimsollOptions): Opened {
   const events: PlimsollEvent[] = []
   const plimsoll = createPlimsoll({
     store: 'memory:',
-    artifacts: 'memory:',
+    // A driver of its own: the preset with files writes none.
+    artifacts: memoryArtifacts({ secret: SECRET }),
+    secret: SECRET,
     onEvent: (event) => events.push(event),
     ...options,
   })

@@ -51,6 +51,8 @@ export interface Draft {
   readonly instructions?: string
   /** Only the margin of an unknown model is above the limit: what people wrote is not cut for a guess. @default false */
   readonly sparesWords?: boolean
+  /** A compaction stands: what it covers is in `items` as it was. @default false */
+  readonly isAgain?: boolean
   /** There is a model that may be asked for summaries. */
   readonly hasModel: boolean
   /** It is asked behind the history itself, which has to leave room for the question and its answer. @default false */

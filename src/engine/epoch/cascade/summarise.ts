@@ -65,7 +65,7 @@ export interface SummaryPlan {
   /** The model is never asked. @default false */
   readonly modelFree?: boolean
   /** A second message, before the open step, that says how to go on. The summary then stands where the folded items began. @default none */
-  readonly closing?: (source: StyleSource) => Closing
+  readonly closing?: (source: StyleSource, summaryTokens: number) => Closing
 }
 
 export interface Closing {
@@ -86,8 +86,9 @@ export function summarise(draft: Draft, plan: SummaryPlan): Proposal {
   const asked = askedFor(draft)
   const wrap = (body: string): string => [SUMMARY_OPEN, asked, body, facts].filter((part) => part !== '').join('\n\n')
   const text = wrap(style.fallback(source, Math.max(0, room), draft.countText))
-  const next = closing?.(source)
-  const inserted = draft.countText(text) + (next === undefined ? 0 : draft.countText(next.text))
+  const summaryTokens = draft.countText(text)
+  const next = closing?.(source, summaryTokens)
+  const inserted = summaryTokens + (next === undefined ? 0 : draft.countText(next.text))
   if (inserted >= sourceTokens) return NOTHING
   const ask: SummaryAsk = {
     text,

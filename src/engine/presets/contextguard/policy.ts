@@ -57,14 +57,20 @@ const FALLBACK_SHARE = 0.5
 
 /** The threshold strategy: everything becomes one summary, and a continuation that quotes the request. */
 function foldAll(draft: Draft, step: SummariseStep, before: PlannedSoFar): Proposal {
-  if (before.projected <= draft.lowTokens) return NOTHING
+  if (before.projected <= (step.above === undefined ? draft.lowTokens : step.above * draft.limitTokens)) return NOTHING
+  const folded = everything(draft, step.tail === 0 ? draft.openFrom : tailStart(draft, step.tail, 'messages'))
+  const gone = new Set(folded)
+  const stays = draft.items.reduce((sum, item, index) => sum + (gone.has(index) ? 0 : draft.tokensOf(item)), 0)
+  // The default factor is a guess: for that alone no request is quoted in part.
+  const free = draft.sparesWords === true ? Infinity : Math.max(0, draft.limitTokens - draft.fixedTokens - stays)
   return summarise(draft, {
-    folded: everything(draft, step.tail === 0 ? draft.openFrom : tailStart(draft, step.tail, 'messages')),
+    folded,
     style: handover,
-    maxTokens: summaryTokens(draft, step),
+    // Where instructions and tools leave next to nothing, summary and continuation share that.
+    maxTokens: Math.min(summaryTokens(draft, step), free / 2),
     // The document bounds what a model writes; its excerpts have no bound, and take what is free until the next one.
     fallbackTokens: FALLBACK_SHARE * workingRoom(draft),
-    closing: ({ request }) => continuation(draft, request),
+    closing: ({ request }, summaryTokens) => continuation(draft, request, free - summaryTokens),
   })
 }
 
@@ -95,19 +101,20 @@ const CONTINUATION =
 
 /** A quoted request is whole up to this share of the limit; of a longer one the rest is behind a handle. */
 const QUOTE_SHARE = 0.25
+const LEAST_QUOTE_BYTES = 100
 
-function continuation(draft: Draft, request: string): Closing {
+function continuation(draft: Draft, request: string, free: number): Closing {
   if (request === '') return { text: CONTINUATION, stored: new Map() }
-  const quote = draft.countText(request) <= QUOTE_SHARE * draft.limitTokens ? request : excerptOf(request, QUOTE_BYTES)
-  const isCut = quote !== request
   const handle = draft.handleOf(request)
+  const quoting = (quote: string): string =>
+    `The conversation was compacted. The user's current request is: \`${quote}\`` +
+    `${quote === request ? '' : ` (all of it is stored as ${handle})`}. Continue working; do not ask the user to repeat anything.`
   const whole: Item = { id: '', kind: 'user', role: 'user', text: request, message: -1 }
-  return {
-    text:
-      `The conversation was compacted. The user's current request is: \`${quote}\`` +
-      `${isCut ? ` (all of it is stored as ${handle})` : ''}. Continue working; do not ask the user to repeat anything.`,
-    stored: isCut ? new Map([[handle, storedText(whole)]]) : new Map(),
-  }
+  const most = Math.min(free, QUOTE_SHARE * draft.limitTokens)
+  if (draft.countText(quoting(request)) <= most) return { text: quoting(request), stored: new Map() }
+  let bytes = QUOTE_BYTES
+  while (bytes > LEAST_QUOTE_BYTES && draft.countText(quoting(excerptOf(request, bytes))) > free) bytes *= 0.8
+  return { text: quoting(excerptOf(request, Math.floor(bytes))), stored: new Map([[handle, storedText(whole)]]) }
 }
 
 /** Wire messages behind the newest one of ours; all of them where there is none. */
@@ -119,6 +126,7 @@ const contextguardDesign: Design = {
   meter: contextguardMeter,
   highWater: ({ window }) => window - marginOf(window),
   startsAtHighWater: true,
+  compactsInARow: true,
   steps: { summarise: foldAll },
 }
 
@@ -133,8 +141,8 @@ const contextguardDesign: Design = {
  * whole up to a quarter of the limit, and its first and last 2,000 bytes beyond (1) and stays in place afterwards (5); arguments and results reach the summarizer (8);
  * a later summary is written from the archive, not from its predecessor, so that no mistake is summarised again (8);
  * code carries task, plan, refusals and files through (8); a summary that is rejected or does not fit gives way to the excerpts,
- * which are capped (1, 6); the third compaction in a row does not happen (6); a result of the open step that is larger than the
- * window is shown as preview + handle (1).
+ * which are capped (1, 6); a third compaction in a row happens only where the request would be refused otherwise, and asks no model (6); a
+ * result of the open step that is larger than the window is shown as preview + handle (1).
  */
 export const contextguard: Policy = {
   name: 'contextguard',
@@ -158,7 +166,7 @@ export const contextguard: Policy = {
  *
  * Deviations: the watermark is where the kept tail begins, not the end of the history (3: the original lost the tail with the next
  * call); a summarizer that fails is replaced by excerpts instead of failing the call (1); where the kept tail alone is too large, its
- * largest parts become preview + handle instead of halving the tail (7).
+ * largest parts become preview + handle instead of halving the tail (7), and all of it one summary where that is not enough (1).
  */
 export const slidingWindow = (maxTurns = 20): Policy => ({
   ...contextguard,
@@ -166,11 +174,16 @@ export const slidingWindow = (maxTurns = 20): Policy => ({
   design: {
     ...contextguardDesign,
     messages: { most: maxTurns + 1, count: messagesSinceSummary },
-    steps: { summarise: foldMiddle },
+    steps: {
+      summarise: (draft, step, before) =>
+        step.above === undefined ? foldMiddle(draft, step) : foldAll(draft, step, before),
+    },
   } satisfies Design,
   cascade: [
     { step: 'summarise', tail: Math.max(3, Math.floor(maxTurns * 0.3)) },
     { step: 'squeeze', floorTokens: 40, above: 0.7, to: 0.5 },
+    // What this strategy would leave too large becomes what the other one makes of it.
+    { step: 'summarise', tail: 0, above: 1 },
     { step: 'squeeze', floorTokens: 40 },
   ],
 })

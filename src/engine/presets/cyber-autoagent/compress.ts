@@ -35,13 +35,14 @@ export const readCyberLimits = (env: Environment): CyberLimits => ({
 export function cyberGuard(
   { chars = CYBER_DEFAULTS.artifactChars, shownChars = CYBER_DEFAULTS.maxChars }: GuardRule,
   text: string,
-  { handle }: Pick<PresentOptions, 'handle'>,
+  { handle, file }: Pick<PresentOptions, 'handle' | 'file'>,
 ): DesignView {
   const kept = cutHead(text, Math.min(chars, shownChars))
+  const stored = file === undefined ? '' : `\n[Stored as ${handle}]`
   const shown =
     text.length <= chars
       ? text
-      : `${cyberHeader(text.length, kept.length, handle)}\n\n${kept}\n\n${cyberFooter(handle)}`
+      : `${cyberHeader(text.length, kept.length, file ?? handle)}\n\n${kept}\n\n${cyberFooter(file ?? handle)}${stored}`
   return {
     text: shown,
     metadata: {

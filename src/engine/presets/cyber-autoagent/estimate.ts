@@ -5,6 +5,7 @@ import type { Epoch, EpochEdit } from '../../../core/records.ts'
 import { highWater, messagesOf } from '../../epoch/thresholds.ts'
 import type { PrepareContext, View } from '../../prepare/context.ts'
 import type { Reduction } from '../design.ts'
+import { fieldsOf } from '../shared.ts'
 
 const SYSTEM_TOKENS = 8000
 const TOOL_TOKENS = 3000
@@ -68,6 +69,25 @@ export function decisionLines(context: PrepareContext, view: View): EventBody[] 
     ...(branch.requests.last === undefined ? [line('info', 'HOOK REGISTRATION: PromptBudgetHook')] : []),
     line('info', `TOKEN ESTIMATION: ${tokensIn(view)} tokens in ${messages} messages`),
     line('info', `BUDGET CHECK: context=${tokensIn(view)}, threshold=${thresholdOf(context)}`),
+  ]
+}
+
+/** Where the history is in a request, by its wire. */
+const HISTORIES = ['messages', 'contents', 'input']
+
+/** Why there is no estimate, and what the budget goes by then. */
+export function unreadLines(text: string, lastPrompt: number | undefined): EventBody[] {
+  const body = fieldsOf(text)
+  const messages = HISTORIES.map((name) => body[name]).find((value) => value !== undefined && value !== null)
+  return [
+    messages === undefined
+      ? line('warning', 'TOKEN ESTIMATION FAILED: agent.messages is None')
+      : Array.isArray(messages)
+        ? line('error', 'TOKEN ESTIMATION ERROR: Exception during estimation')
+        : line('warning', 'TOKEN ESTIMATION FAILED: agent.messages is not a list'),
+    lastPrompt === undefined
+      ? line('error', 'BUDGET CHECK ABORT: No estimation and no telemetry')
+      : line('info', `BUDGET CHECK FALLBACK: Using telemetry tokens (${lastPrompt})`),
   ]
 }
 

@@ -10,7 +10,7 @@ import {
   cyberGuard,
   readCyberLimits,
 } from './compress.ts'
-import { cyberEstimate, decisionLines, reductionLines } from './estimate.ts'
+import { cyberEstimate, decisionLines, reductionLines, unreadLines } from './estimate.ts'
 import type { Handle } from '../../../core/handles.ts'
 import type { Item } from '../../../core/item.ts'
 import type { EpochEdit } from '../../../core/records.ts'
@@ -124,6 +124,13 @@ export const record: Style = {
   fallback: ({ items }, capTokens, countText) => transcriptWithin(items, capTokens, countText),
 }
 
+/**
+ * The design takes its share of what the last summary left; here every summary is written from the whole history. So a later one takes as much
+ * as leaves this share of the window free; a share of the whole would be asked for again within a few steps.
+ */
+const LASTING = 0.15
+const LARGER = [0.45, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1]
+
 /** Layers 3 and 4: the oldest share of the messages, as long as the estimate of what earlier layers left is at the threshold, or above a share of the window. */
 function summariseOldest(
   draft: Draft,
@@ -131,9 +138,19 @@ function summariseOldest(
   { gone, items }: PlannedSoFar,
 ): Proposal {
   const line = above === undefined ? draft.lowTokens : draft.windowTokens * above
-  if ((draft.estimate?.(items()) ?? Infinity) < line) return NOTHING
+  const left = items()
+  const estimate = draft.estimate ?? (() => Infinity)
+  if (estimate(left) < line) return NOTHING
+  const tailFrom = tailStart(draft, tail, 'messages')
+  const foldedBy = (share: number): number[] => foldableIn(draft, 0, Math.min(oldestEnd(draft, share, gone), tailFrom))
+  const lasts = (share: number): boolean => {
+    const ids = new Set(foldedBy(share).map((index) => draft.items[index]!.id))
+    return estimate(left.filter(({ id }) => !ids.has(id))) <= line - LASTING * draft.windowTokens
+  }
   return summarise(draft, {
-    folded: foldableIn(draft, 0, Math.min(oldestEnd(draft, scope, gone), tailStart(draft, tail, 'messages'))),
+    folded: foldedBy(
+      draft.isAgain === true ? ([scope, ...LARGER].find((share) => share >= scope && lasts(share)) ?? 1) : scope,
+    ),
     style: record,
     maxTokens: Math.min(maxTokens, Math.floor(0.05 * draft.limitTokens)),
   })
@@ -164,7 +181,7 @@ export const cyberDesign = (window: number, cacheRelax: number): Design => ({
   // Layers 1 and 2 are about the number of messages, whatever they weigh.
   steps: { 'compress-results': compressResults(window), window: slideWindow(window), summarise: summariseOldest },
   guard: cyberGuard,
-  log: { reduced: reductionLines, decided: decisionLines },
+  log: { unread: unreadLines, reduced: reductionLines, decided: decisionLines },
 })
 
 /** Dynamic scaling: 15 % of the window, at least 8; asked for with the value `auto`. */
@@ -223,7 +240,7 @@ export function cyberAutoagent(env: Environment = {}): Policy {
     intake: {
       maxShare: 0.25,
       previewShare: 0.1,
-      guard: { chars: limits.artifactChars, shownChars: limits.maxChars },
+      guard: { chars: limits.artifactChars, shownChars: limits.maxChars, files: 'artifacts' },
     },
     retention: { keep: 100, cleanAt: 150 },
     passes: 3,
