@@ -34,6 +34,13 @@ class PlimsollConversationManager {
     await this.apply_management(agent)
   }
 
+  /** The last five reductions, newest last. */
+  async reductions() {
+    const log = await this.#session.audit()
+    const made = log.flatMap((record) => (record.type === 'epoch' ? [record] : []))
+    return made.slice(-5).map(({ reason, before, after, count }) => ({ reason, before, after, count }))
+  }
+
   get_state() {
     return { __name__: 'PlimsollConversationManager', removed_message_count: this.removed_message_count }
   }
@@ -63,6 +70,7 @@ const restored = new PlimsollConversationManager(plimsoll, 'operation-1')
 restored.restore_from_session(manager.get_state())
 const isWhole = restored.removed_message_count + agent.messages.length === 141
 console.log(
-  `${agent.messages.length} messages in place: ${own === agent.messages}; removed and left are all: ${isWhole}`,
+  `${agent.messages.length} messages in place: ${own === agent.messages}; removed and left are all: ${isWhole}; ` +
+    `${(await manager.reductions()).length} reductions`,
 )
 await plimsoll.close()
