@@ -59,10 +59,8 @@ const FALLBACK_SHARE = 0.5
 function foldAll(draft: Draft, step: SummariseStep, before: PlannedSoFar): Proposal {
   if (before.projected <= (step.above === undefined ? draft.lowTokens : step.above * draft.limitTokens)) return NOTHING
   const folded = everything(draft, step.tail === 0 ? draft.openFrom : tailStart(draft, step.tail, 'messages'))
-  const gone = new Set(folded)
-  const stays = draft.items.reduce((sum, item, index) => sum + (gone.has(index) ? 0 : draft.tokensOf(item)), 0)
   // The default factor is a guess: for that alone no request is quoted in part.
-  const free = draft.sparesWords === true ? Infinity : Math.max(0, draft.limitTokens - draft.fixedTokens - stays)
+  const free = draft.sparesWords === true ? Infinity : Math.max(0, draft.limitTokens - draft.fixedTokens)
   return summarise(draft, {
     folded,
     style: handover,
