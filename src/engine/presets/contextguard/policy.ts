@@ -99,7 +99,7 @@ const CONTINUATION =
 
 /** A quoted request is whole up to this share of the limit; of a longer one the rest is behind a handle. */
 const QUOTE_SHARE = 0.25
-const LEAST_QUOTE_BYTES = 100
+const LEAST_QUOTE_BYTES = 40
 
 function continuation(draft: Draft, request: string, free: number): Closing {
   if (request === '') return { text: CONTINUATION, stored: new Map() }
