@@ -12,18 +12,20 @@ const recording = loadFixture('tau-bench.json').recordings[0] as Recording
 
 function sent(to: number) {
   const messages = recording.messages.slice(0, to)
+  const pieces = messages.map(({ parts }) => {
+    const text = parts.map((part) => part.text).join('\n')
+    return { text, tokens: parts.reduce((sum, part) => sum + countText(part.text), 0) }
+  })
   return {
-    pieces: messages.map(({ parts }) => {
-      const text = parts.map((part) => part.text).join('\n')
-      return { text, tokens: parts.reduce((sum, part) => sum + countText(part.text), 0) }
-    }),
+    pieces,
+    whole: pieces,
     texts: messages.flatMap(({ parts }) => parts.map(readableText)),
   }
 }
 
 describe('ReplayMeter', () => {
   it('gives the price of sending everything to a session that sends everything', () => {
-    const meter = new ReplayMeter(recording, { price: PRICE, countText })
+    const meter = new ReplayMeter(recording, PRICE)
     for (const call of recording.calls) meter.add(call.index, sent(call.to))
     const report = meter.report()
     expect(report).toMatchObject({ quoteRecall: 1, nameRecall: 1, recoverableRecall: 1 })
@@ -32,10 +34,10 @@ describe('ReplayMeter', () => {
   })
 
   it('says what a reduced view lost and what was in reach, and is cheaper', () => {
-    const meter = new ReplayMeter(recording, { price: PRICE, countText })
+    const meter = new ReplayMeter(recording, PRICE)
     for (const call of recording.calls) {
-      const { pieces, texts } = sent(call.to)
-      meter.add(call.index, { pieces: pieces.slice(-1), texts: texts.slice(-1), reachable: texts })
+      const { pieces, whole, texts } = sent(call.to)
+      meter.add(call.index, { pieces: pieces.slice(-1), texts: texts.slice(-1), reachable: texts, whole })
     }
     const report = meter.report()
     expect(report.recoverableRecall).toBe(1)
@@ -45,11 +47,12 @@ describe('ReplayMeter', () => {
 
   it('prices the tools of a session that sends everything', () => {
     const tools = [{ text: '{"name":"read"}', tokens: 5_000 }]
-    const bare = new ReplayMeter(recording, { price: PRICE, countText })
-    const meter = new ReplayMeter(recording, { price: PRICE, countText })
+    const bare = new ReplayMeter(recording, PRICE)
+    const meter = new ReplayMeter(recording, PRICE)
     for (const call of recording.calls) {
       bare.add(call.index, sent(call.to))
-      meter.add(call.index, { ...sent(call.to), pieces: [...tools, ...sent(call.to).pieces], tools })
+      const pieces = [...tools, ...sent(call.to).pieces]
+      meter.add(call.index, { ...sent(call.to), pieces, whole: pieces })
     }
     expect(meter.report().costUsd).toBeCloseTo(meter.report().unmanagedCostUsd, 12)
     // Written once, then read from the cache.
@@ -58,7 +61,7 @@ describe('ReplayMeter', () => {
   })
 
   it('neither prices nor reads a request that was refused', () => {
-    const meter = new ReplayMeter(recording, { price: PRICE, countText })
+    const meter = new ReplayMeter(recording, PRICE)
     for (const call of recording.calls) meter.add(call.index, { ...sent(call.to), refused: true })
     expect(meter.report()).toMatchObject({ costUsd: 0, nameRecall: 0 })
     expect(meter.report().unmanagedCostUsd).toBeGreaterThan(0)

@@ -234,7 +234,7 @@ export function renderComparison(results: readonly ReplayResult[], screen: Pick<
   return `${[title, ...lines].join('\n')}\n`
 }
 
-/** What each session costs under each aim, beside sending everything. */
+/** What each session costs under each aim, beside sending everything, with the share of what its answers quote that was not in view. */
 export function renderBySession(results: readonly ReplayResult[]): string {
   const keys = [...grouping(results).keys()]
   const files = new Map<string, Map<string, ReplayResult>>()
@@ -242,10 +242,12 @@ export function renderBySession(results: readonly ReplayResult[]): string {
     const { file } = result
     files.set(file, (files.get(file) ?? new Map<string, ReplayResult>()).set(keyOf(result), result))
   }
+  const cellOf = ({ costUsd, quoteRecall }: ReplayResult): string =>
+    `${dollars(costUsd)} (${share100(1 - quoteRecall)} missed)`
   const rows = [...files].map(([file, own]) => [
     plainText(basename(file)),
     dollars([...own.values()][0]!.unmanagedCostUsd),
-    ...keys.map((key) => (own.has(key) ? dollars(own.get(key)!.costUsd) : '')),
+    ...keys.map((key) => (own.has(key) ? cellOf(own.get(key)!) : '')),
   ])
   return `${(aligned([['', 'unmanaged', ...keys], ...rows], Infinity) ?? []).join('\n')}\n`
 }

@@ -7,56 +7,32 @@ export interface Metrics {
   text(): string
 }
 
-interface Family {
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly help: string
+/** What each family means. Its name says its type: counters end in `_total`. */
+const FAMILIES: Readonly<Record<string, string>> = {
+  plimsoll_requests_prepared_total: 'Requests that were made to fit, by verdict.',
+  plimsoll_requests_forwarded_total: 'Answers passed on, by class of their status.',
+  plimsoll_request_duration_seconds: 'From the first byte of a request to the last byte of its answer.',
+  plimsoll_load_ratio: 'Load of a request as a share of its limit.',
+  plimsoll_epochs_total: 'Compactions, by whether they were forced.',
+  plimsoll_fetched_again_tokens_total:
+    'Tokens that calls brought back within 30 answers of the compaction that had taken them out, by call or reader.',
+  plimsoll_fetched_again_cost_usd_total: 'The same at the price of input.',
+  plimsoll_epoch_tokens_saved_total: 'Tokens that compactions took out of prompts.',
+  plimsoll_offloaded_total: 'Results shown as preview and handle.',
+  plimsoll_offloaded_bytes_total: 'Bytes of those results that were not shown.',
+  plimsoll_overflows_recovered_total: 'Overflows that were recovered without an error for the client.',
+  plimsoll_tokens_total: 'Tokens as the providers counted them, by kind.',
+  plimsoll_cost_usd_total: 'Cost of all calls with a known price.',
+  plimsoll_cache_missed_tokens_total: 'Tokens that could have been read from the cache, by cause.',
+  plimsoll_cache_missed_usd_total: 'What those cost more than reading them, by cause.',
+  plimsoll_cache_predictions_total: 'Calls by what was predicted of the cache and what came.',
+  plimsoll_quota_used_ratio: 'Share of a rate limit or subscription window that is used, by credential.',
+  plimsoll_saved_usd: 'What calls cost less for us, net, since the start; below zero where they cost more.',
+  plimsoll_usage_missing_total: 'Answers without usage.',
+  plimsoll_warnings_total: 'Warnings and degradations, by topic.',
 }
 
-const FAMILIES: Readonly<Record<string, Family>> = {
-  plimsoll_requests_prepared_total: { type: 'counter', help: 'Requests that were made to fit, by verdict.' },
-  plimsoll_requests_forwarded_total: { type: 'counter', help: 'Answers passed on, by class of their status.' },
-  plimsoll_request_duration_seconds: {
-    type: 'histogram',
-    help: 'From the first byte of a request to the last byte of its answer.',
-  },
-  plimsoll_load_ratio: { type: 'histogram', help: 'Load of a request as a share of its limit.' },
-  plimsoll_epochs_total: { type: 'counter', help: 'Compactions, by whether they were forced.' },
-  plimsoll_fetched_again_tokens_total: {
-    type: 'counter',
-    help: 'Tokens that calls brought back within 30 answers of the compaction that had taken them out, by call or reader.',
-  },
-  plimsoll_fetched_again_cost_usd_total: { type: 'counter', help: 'The same at the price of input.' },
-  plimsoll_epoch_tokens_saved_total: { type: 'counter', help: 'Tokens that compactions took out of prompts.' },
-  plimsoll_offloaded_total: { type: 'counter', help: 'Results shown as preview and handle.' },
-  plimsoll_offloaded_bytes_total: { type: 'counter', help: 'Bytes of those results that were not shown.' },
-  plimsoll_overflows_recovered_total: {
-    type: 'counter',
-    help: 'Overflows that were recovered without an error for the client.',
-  },
-  plimsoll_tokens_total: { type: 'counter', help: 'Tokens as the providers counted them, by kind.' },
-  plimsoll_cost_usd_total: { type: 'counter', help: 'Cost of all calls with a known price.' },
-  plimsoll_cache_missed_tokens_total: {
-    type: 'counter',
-    help: 'Tokens that could have been read from the cache, by cause.',
-  },
-  plimsoll_cache_missed_usd_total: { type: 'counter', help: 'What those cost more than reading them, by cause.' },
-  plimsoll_cache_predictions_total: {
-    type: 'counter',
-    help: 'Calls by what was predicted of the cache and what came.',
-  },
-  plimsoll_quota_used_ratio: {
-    type: 'gauge',
-    help: 'Share of a rate limit or subscription window that is used, by credential.',
-  },
-  plimsoll_saved_usd: {
-    type: 'gauge',
-    help: 'What calls cost less for us, net, since the start; below zero where they cost more.',
-  },
-  plimsoll_usage_missing_total: { type: 'counter', help: 'Answers without usage.' },
-  plimsoll_warnings_total: { type: 'counter', help: 'Warnings and degradations, by topic.' },
-}
-
-/** Credentials come from outside: more of them are not told apart. */
+/** Credentials and windows come from outside: more of them are not told apart. */
 const MOST_LABELS = 200
 
 const DURATION_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
@@ -101,16 +77,12 @@ export function createMetrics(): Metrics {
     plimsoll_load_ratio: load,
     plimsoll_request_duration_seconds: duration,
   }
-  const add = (family: string, labels: string, by = 1): void => {
+  const change = (family: string, labels: string, to: (before: number) => number): void => {
     const series = values.get(family) ?? new Map<string, number>()
     values.set(family, series)
-    series.set(labels, (series.get(labels) ?? 0) + by)
+    if (series.has(labels) || series.size < MOST_LABELS) series.set(labels, to(series.get(labels) ?? 0))
   }
-  const set = (family: string, labels: string, value: number): void => {
-    const series = values.get(family) ?? new Map<string, number>()
-    values.set(family, series)
-    if (series.has(labels) || series.size < MOST_LABELS) series.set(labels, value)
-  }
+  const add = (family: string, labels: string, by = 1): void => change(family, labels, (before) => before + by)
   return {
     take(event) {
       switch (event.type) {
@@ -140,10 +112,10 @@ export function createMetrics(): Metrics {
           add('plimsoll_saved_usd', '', event.savedUsd ?? 0)
           return add('plimsoll_cost_usd_total', '', event.costUsd ?? 0)
         case 'quota-seen':
-          return set(
+          return change(
             'plimsoll_quota_used_ratio',
             `credential=${JSON.stringify(event.credential)},window=${JSON.stringify(event.window)}`,
-            event.used,
+            () => event.used,
           )
         case 'cache-missed':
           add('plimsoll_cache_missed_tokens_total', `cause="${event.cause}"`, event.tokens)
@@ -160,9 +132,10 @@ export function createMetrics(): Metrics {
     },
     text() {
       const lines: string[] = []
-      for (const [family, { type, help }] of Object.entries(FAMILIES)) {
-        lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`)
+      for (const [family, help] of Object.entries(FAMILIES)) {
         const spread = histograms[family]
+        const type = family.endsWith('_total') ? 'counter' : spread === undefined ? 'gauge' : 'histogram'
+        lines.push(`# HELP ${family} ${help}`, `# TYPE ${family} ${type}`)
         if (spread !== undefined) lines.push(...linesOf(family, spread))
         for (const [labels, value] of values.get(family) ?? [])
           lines.push(`${family}${labels === '' ? '' : `{${labels}}`} ${value}`)

@@ -105,12 +105,6 @@ export function commonPrefix(previous: readonly SentPiece[], next: readonly Sent
   return tokens
 }
 
-export interface ReplayMeterOptions {
-  readonly price: PriceModel
-  /** Counts the tokens of a text, for the managed and the unmanaged session alike. */
-  readonly countText: (text: string) => number
-}
-
 /** What was sent for one call of the recording. */
 export interface ReplayedCall {
   /** In order; the leading pieces that the previous call had too are read from the cache. */
@@ -119,8 +113,8 @@ export interface ReplayedCall {
   readonly texts: Iterable<string>
   /** The texts behind the view's handles, if a tool of the request can open them. */
   readonly reachable?: Iterable<string>
-  /** Declarations of the client's own tools, which sending everything would include. */
-  readonly tools?: readonly SentPiece[]
+  /** What the client sent: the same parts, counted alike. */
+  readonly whole: readonly SentPiece[]
   /** The engine refused the request with an error, so nothing was sent: it has no price, and no model read it. */
   readonly refused?: boolean
 }
@@ -139,23 +133,16 @@ export class ReplayMeter {
   readonly #tally = new RecallTally()
   readonly #managed: SessionPricer
   readonly #unmanaged: SessionPricer
-  readonly #original: readonly SentPiece[]
 
-  constructor(source: ReplaySource, { price, countText }: ReplayMeterOptions) {
+  constructor(source: ReplaySource, price: PriceModel) {
     this.#source = source
     this.#index = new RecallIndex(source)
     this.#managed = new SessionPricer(price)
     this.#unmanaged = new SessionPricer(price)
-    const pieces = source.messages.map(({ parts }): SentPiece => {
-      const text = parts.map((part) => part.text).join('\n')
-      return { text, tokens: parts.reduce((sum, part) => sum + countText(part.text), 0) }
-    })
-    const head = source.system
-    this.#original = head === undefined ? pieces : [{ text: head, tokens: countText(head) }, ...pieces]
   }
 
   /** Usage that the provider would report for what left. */
-  add(call: number, { pieces, texts, reachable, tools = [], refused = false }: ReplayedCall): Usage | undefined {
+  add(call: number, { pieces, texts, reachable, whole, refused = false }: ReplayedCall): Usage | undefined {
     const recorded = this.#source.calls[call]
     if (recorded === undefined) return undefined
     const view = this.#index.view(refused ? [] : texts)
@@ -163,8 +150,7 @@ export class ReplayMeter {
     // The answer costs the same under any policy.
     const rest = { outputTokens: 0, at: recorded.at }
     const usage = refused ? undefined : this.#managed.add({ pieces, ...rest })
-    const headPieces = this.#source.system === undefined ? 0 : 1
-    this.#unmanaged.add({ pieces: [...tools, ...this.#original.slice(0, headPieces + recorded.to)], ...rest })
+    this.#unmanaged.add({ pieces: whole, ...rest })
     return usage
   }
 

@@ -214,7 +214,7 @@ class Replay {
     this.#exact = createMeter({ catalogue, framingOf: framingOfWire, tokenizerFor: this.#tokenizers.get })
     const price = catalogue.resolve(this.#model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
     const source = options.clock === true ? recording : withoutClock(recording)
-    this.#meter = new ReplayMeter(source, { price, countText: (text) => this.#countText(text) })
+    this.#meter = new ReplayMeter(source, price)
     const secret = Buffer.alloc(32, 1)
     this.#plimsoll = createPlimsoll({
       policy: aim === undefined ? policy : { ...(typeof policy === 'string' ? policyNamed(policy) : policy), aim },
@@ -249,12 +249,12 @@ class Replay {
     const asked = this.#decode.asked(body)
     const fixed = this.#counter.measure(this.#model, fixedParts(asked), 0)
     this.#fixedLoad = Math.max(this.#fixedLoad, Math.ceil(fixed.count.high))
-    const tools = original.tools.map(({ text }) => ({ text, tokens: this.#countText(text) }))
+    const { pieces: whole } = this.#count(asked)
     try {
-      return await this.#send(call, body, asked, tools)
+      return await this.#send(call, body, asked, whole)
     } catch (error) {
       if (!isPlimsollError(error)) throw error
-      return this.#refusal(error, call, tools)
+      return this.#refusal(error, call, whole)
     }
   }
 
@@ -262,7 +262,7 @@ class Replay {
     call: RecordedCall,
     body: string,
     asked: Conversation,
-    tools: readonly SentPiece[],
+    whole: readonly SentPiece[],
   ): Promise<ReplayedStep> {
     const { window, readers = true, onCompaction } = this.#options
     const turn = await this.#session.prepare({
@@ -278,9 +278,9 @@ class Replay {
     const view = this.#decode.view(turn.text)
     this.sent.update(turn.text)
     const overflow = await this.#isTooLarge(view, view.bytes ?? Buffer.byteLength(turn.text), turn.limit)
-    const counted = conversationView(view, this.#tokensOf, (text) => this.#countText(text))
+    const counted = this.#count(view)
     const reachable = readers ? asked.items.map(readableText) : undefined
-    const priced = this.#meter.add(call.index, { ...counted, reachable, tools })
+    const priced = this.#meter.add(call.index, { ...counted, reachable, whole })
     const usage = this.#usageOf(view, call, priced, turn.load.count.tokens)
     if (usage !== undefined) await this.#session.record({ turn: turn.id, usage })
     const { newEpoch, thresholds, untouched } = turn.report
@@ -305,6 +305,9 @@ class Replay {
     }
   }
 
+  readonly #count = (conversation: Conversation): ConversationView =>
+    conversationView(conversation, this.#tokensOf, (text) => this.#countText(text))
+
   /** What the provider reports. Under the recorded clock it says what it read from its cache, which tells the engine how old that is. */
   #usageOf(view: Conversation, call: RecordedCall, priced: Usage | undefined, tokens: number): Usage | undefined {
     const { provider, clock = false } = this.#options
@@ -317,12 +320,12 @@ class Replay {
     return { input, cacheRead, cacheWrite, output, reasoning: 0 }
   }
 
-  #refusal(error: PlimsollError, { index }: RecordedCall, tools: readonly SentPiece[]): ReplayedStep {
+  #refusal(error: PlimsollError, { index }: RecordedCall, whole: readonly SentPiece[]): ReplayedStep {
     const fate = fateOf(error)
     const { needed, limit } = error.fields
     if (typeof limit === 'number') this.limit = limit
     if (fate === 'refused') this.refused++
-    this.#meter.add(index, { pieces: [], texts: [], tools, refused: fate === 'refused' })
+    this.#meter.add(index, { pieces: [], texts: [], whole, refused: fate === 'refused' })
     return {
       call: index,
       load: typeof needed === 'number' ? needed : 0,
