@@ -51,12 +51,10 @@ function endedCalls(onEnd: (call: EndedCall) => void): EventSink {
       const { prepared, compaction } = turns.get(turn) ?? {}
       turns.delete(turn)
       const isAnswered = event.type !== 'call-refused'
-      const saved = prepared === undefined || !isAnswered ? 0 : Math.round(prepared.original - prepared.load)
-      const savedTokens = Math.max(0, saved)
       const recovered = agent.recovered === true && event.purpose === 'turn' && isAnswered
       if (recovered) agent.recovered = false
-      const netUsd = event.type === 'usage-recorded' ? event.savedUsd : undefined
-      onEnd({ event, prepared, compaction, recovered, savedTokens, netUsd })
+      const { removed = 0, savedUsd: netUsd } = event.type === 'usage-recorded' ? event : {}
+      onEnd({ event, prepared, compaction, recovered, savedTokens: Math.max(0, removed), netUsd })
     }
   }
 }

@@ -65,7 +65,7 @@ export function priceGate(context: PrepareContext, before: View): PriceGate | un
           common: commonTokens(context, before, planned),
           expectedCalls: expectedCalls(context),
           isCold: cache?.state === 'cold',
-          life: cache?.call.life,
+          life: cache?.life,
         },
         price,
       )
@@ -118,7 +118,7 @@ export function isDue(context: PrepareContext, standing: Standing, { load }: Vie
   const gain = tokens - after
   if (isCold || gain <= 0) return isCold && gain >= COLD_GAIN * after
   const { input, cacheRead = input, cacheWrite = input, cacheWriteLong = cacheWrite } = ratesFor(tokens, price)
-  const write = (cache?.call.life.least ?? 0) >= HOUR ? cacheWriteLong : cacheWrite
+  const write = (cache?.life.least ?? 0) >= HOUR ? cacheWriteLong : cacheWrite
   const since = context.expectedCalls ?? expectedCallsOf(callsSince(context, standing))
   const margin = standing.epoch === undefined ? FIRST_MARGIN : MARGIN
   return since * cacheRead * gain >= margin * (write - cacheRead) * (after - fixed)

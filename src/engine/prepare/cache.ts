@@ -13,22 +13,15 @@ import {
 } from '../../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
 
-/** What the call before left in the provider's cache, as far as the clock says. */
-export interface StandingCache {
-  readonly call: CachedCall
-  readonly life: CacheLife
-  readonly ageSeconds: number
-  readonly state: CacheState
-}
-
-/** Undefined before the first answer, and where another model or endpoint gave it. */
-export function standingCache(context: PrepareContext): StandingCache | undefined {
+/** Whether the provider still holds what the call before left in its cache, and how long it keeps it; undefined before the first answer, and where another model or endpoint gave it. */
+export function standingCache(
+  context: PrepareContext,
+): { readonly state: CacheState; readonly life: CacheLife } | undefined {
   const call = callBefore(context)
   const { deps, target } = context
   if (call === undefined || call.model !== target.model || call.endpoint !== target.endpoint) return undefined
-  const life = deps.cacheLives.life(call, call.life)
   const ageSeconds = Math.max(0, deps.clock.now() - call.at) / 1_000
-  return { call, life, ageSeconds, state: cacheStateAt(ageSeconds, life) }
+  return { state: cacheStateAt(ageSeconds, deps.cacheLives.life(call, call.life)), life: call.life }
 }
 
 /** What is expected of a request as it leaves. */

@@ -265,12 +265,10 @@ class Caches {
 
   /** The last call of the same line, first of all one of the same model; else the last that went to the same place with the same tools. */
   before(line: string, { model, endpoint }: Pick<CachedCall, 'model' | 'endpoint'>): CachedCall | undefined {
-    const own = this.#calls.get(jointKey(line, model))?.call
-    if (own !== undefined) return own
     const newest = [...this.#calls.values()].toReversed()
-    const sameLine = newest.find((one) => one.line === line)
-    const last = newest[0]?.call
-    return sameLine?.call ?? (last?.model === model && last.endpoint === endpoint ? last : undefined)
+    const own = newest.filter((one) => one.line === line)
+    const elsewhere = newest.slice(0, 1).filter(({ call }) => call.model === model && call.endpoint === endpoint)
+    return (own.find(({ call }) => call.model === model) ?? own[0] ?? elsewhere[0])?.call
   }
 }
 
