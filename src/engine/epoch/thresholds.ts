@@ -36,7 +36,7 @@ export function lowWater(policy: Policy, limit: Limit, fixedTokens = 0, keptToke
 }
 
 /** What `thrift` plans for: as much as a window of this size. Less would lose more of what the next answers quote than it saves. */
-const THRIFT_ROOM = 56_000
+const THRIFT_ROOM = 58_000
 /** Of that, what has to stay anyway takes this share at most: nothing in view is shortened for the price. */
 const MOST_STAYING = 0.5
 
