@@ -1,4 +1,4 @@
-import type { CacheMiss, CacheSeen } from './cache.ts'
+import type { CacheSeen, MissCause } from './cache.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Receipt, RecordRecall, UsageSeen } from './records.ts'
 import type { Verdict } from './target.ts'
@@ -80,11 +80,19 @@ export type EventBody =
       readonly removed?: number
       readonly cache?: Omit<CacheSeen, 'miss'>
     } & CallFacts)
-  /** Without what was there before and after, of which the log has a little. */
-  | ({ readonly type: 'cache-missed'; readonly model: string; readonly ageSeconds: number } & Omit<
-      CacheMiss,
-      'before' | 'after'
-    >)
+  | {
+      readonly type: 'cache-missed'
+      readonly model: string
+      readonly cause: MissCause
+      readonly tokens: number
+      readonly usd?: number
+      readonly ageSeconds: number
+      /** Where the request differs from the one before; the log has a little of both. */
+      readonly path?: string
+      readonly epoch?: string
+      /** What the provider itself says was the reason. */
+      readonly provider?: string
+    }
   | {
       readonly type: 'quota-seen'
       /** Keyed hash of the API key or token. */
