@@ -40,13 +40,13 @@ export function quotaIn(
     const other = (figure: string): string | undefined =>
       header(name.replace(/remaining|utilization|used-percent/, figure))
     const value = numberIn(header(name))
-    const of = unified === undefined ? (plan === undefined ? numberIn(other('limit')) : 100) : 1
-    if (value === undefined || of === undefined || of === 0) continue
-    const minutes = numberIn(other('window-minutes'))
-    const called = unified ?? own ?? (plan !== undefined && minutes !== undefined ? spanOf(minutes) : (plan ?? window))
-    const used = unified === undefined && plan === undefined ? 1 - value / of : value / of
-    const reset = other(plan === undefined ? 'reset' : 'reset-after-seconds')
-    found.set(called, { window: called, used, resetsAt: momentIn(reset, now) })
+    if (value === undefined) continue
+    const add = (called: string, used: number, reset: string): unknown =>
+      found.set(called, { window: called, used, resetsAt: momentIn(other(reset), now) })
+    const [limit = 0, minutes] = [numberIn(other('limit')), numberIn(other('window-minutes'))]
+    if (unified !== undefined) add(unified, value, 'reset')
+    else if (plan !== undefined) add(spanOf(minutes) ?? plan, value / 100, 'reset-after-seconds')
+    else if (limit > 0) add(own ?? window, 1 - value / limit, 'reset')
   }
   const wait = header('retry-after')
   if (status === 429 && wait !== undefined)
@@ -59,8 +59,10 @@ const numberIn = (text: string | undefined): number | undefined => {
   return Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-const spanOf = (minutes: number): string =>
-  minutes % 1_440 === 0 ? `${minutes / 1_440}d` : `${Math.round(minutes / 60)}h`
+function spanOf(minutes: number | undefined): string | undefined {
+  if (minutes === undefined) return undefined
+  return minutes % 1_440 === 0 ? `${minutes / 1_440}d` : `${Math.round(minutes / 60)}h`
+}
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

@@ -13,7 +13,10 @@ import {
 } from '../../meter/index.ts'
 import type { PrepareContext, View } from './context.ts'
 
-/** Whether the provider still holds what the call before left in its cache, and how long it keeps it; undefined before the first answer, and where another model or endpoint gave it. */
+/**
+ * Whether the provider still holds what the call before left in its cache, and how long it keeps it. Undefined before the first answer, and where
+ * another model or endpoint gave it.
+ */
 export function standingCache(
   context: PrepareContext,
 ): { readonly state: CacheState; readonly life: CacheLife } | undefined {
