@@ -3,11 +3,11 @@
  * needed. Beside two yardsticks under the same limits: plain BM25 over passages, and "people's messages whole, newest first, then the newest
  * answers".
  *
- *   npx tsx bench/found.ts [--windows 16000,32000,64000] [--corpora talk,essays,memory,agents,speed] [--sessions 4] [--recall true|false]
+ *   npx tsx bench/found.ts [--windows 16000,32000,64000] [--corpora talk,chat,essays,memory,agents,speed] [--sessions 4] [--recall true|false]
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createPlimsoll } from '../src/index.ts'
+import { createPlimsoll, type PreparedTurn, type Usage } from '../src/index.ts'
 import { codecs } from '../src/formats/registry.ts'
 import { RecallIndex, readableText } from '../src/lab/replay/recall.ts'
 import { Corpus, indexOf } from '../src/util/search/rank.ts'
@@ -20,7 +20,7 @@ import { bm25, passagesOf } from './lib/bm25.ts'
 const { values } = parseArgs({
   options: {
     windows: { type: 'string', default: '16000,32000,64000' },
-    corpora: { type: 'string', default: 'talk,essays,memory,agents,speed' },
+    corpora: { type: 'string', default: 'talk,chat,essays,memory,agents,speed' },
     sessions: { type: 'string', default: '4' },
     policy: { type: 'string', default: 'plimsoll' },
   },
@@ -68,13 +68,30 @@ function tenLines(messages: readonly Message[], limit: number, count: (text: str
   return kept.join('\n')
 }
 
-async function measureTalk({ name, messages, questions }: Talk, window: number): Promise<void> {
+/** The same every time: handles have a fixed key, and five seconds pass between two messages. */
+function opened() {
+  let now = Date.UTC(2026, 0, 1)
   const plimsoll = createPlimsoll({
     store: 'memory:',
     artifacts: 'memory:',
     telemetry: false,
+    secret: Buffer.alloc(32, 1),
+    clock: { now: () => (now += 5_000) },
     policy: values.policy as never,
   })
+  /** The provider's answer: its cache holds what it was sent before, but behind a compaction. */
+  let sent = { epoch: undefined as string | undefined, tokens: 0 }
+  const usageOf = ({ epoch, load }: Pick<PreparedTurn, 'epoch' | 'load'>): Usage => {
+    const input = load.count.tokens
+    const cacheRead = epoch === sent.epoch ? Math.min(sent.tokens, input) : 0
+    sent = { epoch, tokens: input }
+    return { input, cacheRead, cacheWrite: 0, output: 300, reasoning: 0 }
+  }
+  return { plimsoll, usageOf }
+}
+
+async function measureTalk({ name, messages, questions }: Talk, window: number): Promise<void> {
+  const { plimsoll, usageOf } = opened()
   const session = plimsoll.session({ id: name })
   const codec = codecs.get('openai-chat')!
   const view = new Share()
@@ -90,10 +107,7 @@ async function measureTalk({ name, messages, questions }: Talk, window: number):
     if (messages[end - 1]!.role !== 'user') continue
     const body = { model: MODEL, messages: messages.slice(0, end) }
     const turn = await session.prepare({ format: 'openai-chat', body, targets: [{ model: MODEL, window }] })
-    await session.record({
-      turn: turn.id,
-      usage: { input: turn.load.count.tokens, cacheRead: 0, cacheWrite: 0, output: 300, reasoning: 0 },
-    })
+    await session.record({ turn: turn.id, usage: usageOf(turn) })
     if (turn.epoch !== undefined) turnsBehind++
     if (BLOCK.test(codec.decode(turn.text).items.at(-1)!.text)) blocks++
     if (turn.epoch === undefined || turn.epoch === epoch) continue
@@ -189,12 +203,7 @@ async function measureAgents(window: number): Promise<void> {
         parallel: 'as-written',
       })
       for (const recording of recordings) {
-        const plimsoll = createPlimsoll({
-          store: 'memory:',
-          artifacts: 'memory:',
-          telemetry: false,
-          policy: values.policy as never,
-        })
+        const { plimsoll, usageOf } = opened()
         const session = plimsoll.session({ id: file })
         const codec = codecs.get(recording.wire)!
         const index = new RecallIndex(recording)
@@ -203,10 +212,7 @@ async function measureAgents(window: number): Promise<void> {
             .prepare({ format: codec.format, body: call.body(), targets: [{ model: 'claude-sonnet-4-5', window }] })
             .catch(() => undefined)
           if (turn === undefined) continue
-          await session.record({
-            turn: turn.id,
-            usage: { input: turn.load.count.tokens, cacheRead: 0, cacheWrite: 0, output: 300, reasoning: 0 },
-          })
+          await session.record({ turn: turn.id, usage: usageOf(turn) })
           if (turn.epoch === undefined || call.index % EVERY !== 0) continue
           const shown = index.view(codec.decode(turn.text).items.map(readableText))
           const { quotes } = index.needsOf(call.index)

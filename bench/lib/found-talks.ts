@@ -55,19 +55,28 @@ function locomoTurns(transcripts: string): {
   return { turns, questions }
 }
 
+interface Part {
+  readonly role: Message['role']
+  readonly text: string
+  readonly id?: string
+  /** Ids of parts of it, with their text. */
+  readonly within?: readonly (readonly [id: string, text: string])[]
+}
+
 /** Messages of one role in a row are one message, as chat clients send them. */
 function joinedTalk(
   name: string,
-  parts: readonly { role: Message['role']; text: string; id?: string }[],
+  parts: readonly Part[],
   asked: readonly { text: string; ids: readonly string[] }[],
 ): Talk {
   const messages: { role: Message['role']; content: string }[] = []
   const placeOf = new Map<string, { text: string; message: number }>()
-  for (const { role, text, id } of parts) {
+  for (const { role, text, id, within = [] } of parts) {
     const last = messages.at(-1)
     if (last?.role === role) last.content += `\n\n${text}`
     else messages.push({ role, content: text })
     if (id !== undefined) placeOf.set(id, { text, message: messages.length - 1 })
+    for (const [of, line] of within) placeOf.set(of, { text: line, message: messages.length - 1 })
   }
   const questions = asked.flatMap(({ text, ids }): Question[] => {
     const places = ids.flatMap((id) => placeOf.get(id) ?? [])
@@ -98,13 +107,43 @@ function essays(data: string): Talk {
   const { turns, questions } = locomoTurns(join(data, 'transcripts'))
   const paragraphs = proseParagraphs(data)
   let next = 0
-  const parts = turns.flatMap(({ dia_id, text = '', date, speaker }, i) => {
-    const said = { role: 'user' as const, text: `${speaker} (${date}): ${text}`, id: dia_id }
+  const parts = turns.flatMap(({ dia_id, text = '', date, speaker }, i): Part[] => {
+    const said: Part = { role: 'user', text: `${speaker} (${date}): ${text}`, id: dia_id }
     if (i % 12 !== 11) return [said]
     const answer = Array.from({ length: 4 }, () => paragraphs[next++ % paragraphs.length]!).join('\n\n')
-    return [said, { role: 'assistant' as const, text: answer }]
+    return [said, { role: 'assistant', text: answer }]
   })
   return joinedTalk('essays', parts, questions)
+}
+
+/** Lines of an answer's paragraph, its paragraphs, and of the questions about answers so many are left out: most are about people's words. */
+const [LINES, PARAGRAPHS, SPARSE] = [5, 3, 16]
+
+/** One person with long answers, 100,000 tokens: short messages that together fit into a window of 32,000, and answers that do not. */
+function chat(data: string): Talk {
+  const { turns, questions } = locomoTurns(join(data, 'transcripts'))
+  const [own] = turns[0]!.dia_id.split('/')
+  const isOwn = (id: string): boolean => id.startsWith(`${own}/`)
+  const textOf = ({ speaker, date, text = '' }: (typeof turns)[number]): string => `${speaker} (${date}): ${text}`
+  const asked = turns.filter(({ dia_id }) => isOwn(dia_id))
+  const told = turns.filter(({ dia_id }) => !isOwn(dia_id))
+  const answers = Math.floor(told.length / LINES / PARAGRAPHS)
+  const parts: Part[] = []
+  for (let i = 0; i < answers; i++) {
+    const from = Math.floor((i * asked.length) / answers)
+    const to = Math.floor(((i + 1) * asked.length) / answers)
+    for (const turn of asked.slice(from, to)) parts.push({ role: 'user', text: textOf(turn), id: turn.dia_id })
+    for (let p = 0; p < PARAGRAPHS; p++) {
+      const lines = told.slice((i * PARAGRAPHS + p) * LINES).slice(0, LINES)
+      parts.push({
+        role: 'assistant',
+        text: lines.map(textOf).join(' '),
+        within: lines.map((line) => [line.dia_id, textOf(line)]),
+      })
+    }
+  }
+  const chosen = questions.filter(({ ids }, i) => isOwn(ids[0]!) || i % SPARSE === 0)
+  return joinedTalk('chat', parts, chosen)
 }
 
 function proseParagraphs(data: string): readonly string[] {
@@ -119,7 +158,7 @@ function proseParagraphs(data: string): readonly string[] {
 function memory(data: string): Talk {
   const transcripts = join(data, 'transcripts')
   const sources = new Map<string, string>()
-  const parts: { role: Message['role']; text: string; id?: string }[] = []
+  const parts: Part[] = []
   const asked: { text: string; ids: readonly string[] }[] = []
   for (const topic of ['customer', 'finance', 'healthcare']) {
     const file = filesBelow(join(transcripts, 'bfcl')).find((name) => name.startsWith(`memory_${topic}.jsonl`))!
@@ -147,4 +186,4 @@ function memory(data: string): Talk {
 }
 
 /** By name, made of the shared data. */
-export const TALKS: Readonly<Record<string, (data: string) => Talk>> = { talk, essays, memory }
+export const TALKS: Readonly<Record<string, (data: string) => Talk>> = { talk, chat, essays, memory }

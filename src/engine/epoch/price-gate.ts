@@ -106,7 +106,7 @@ export function isDue(context: PrepareContext, standing: Standing, { load }: Vie
   const { tokens } = load.count
   if (policy.aim !== 'thrift') {
     const calls = turnsUntil(highWater(policy, limit) - load.count.high, branch.requests.growth)
-    return isCold && calls !== undefined && calls <= SOON_CALLS
+    return isCold && calls !== undefined && calls <= SOON_CALLS && callsSince(context, standing) > SOON_CALLS
   }
   const { refusedAt } = branch.requests
   if (tokens < THRIFT_FROM || (tokens >= refusedAt && tokens < refusedAt * MORE_AGAIN)) return false

@@ -15,8 +15,9 @@ const LEAST_SHARE = 0.15
 const FIT_SHARE = 0.8
 const LAST_SHARE = 0.1
 const LAST_OF_REST = 0.35
-/** What words leave free for the next turns: with less, each of them would need a compaction. */
-const FREE_SHARE = 0.12
+/** What words leave free for the next turns, by the likely count and by its upper bound: with less, each turn would need a compaction. */
+const FREE_SHARE = 0.08
+const FREE_OF_BOUND = 0.04
 /**
  * The upper bound of what a fold aims at is no more than this share of the limit, since the next steps come behind it; or, where a long task and
  * instructions take most of it, than this share of what they leave.
@@ -38,14 +39,19 @@ export function fold(bound: Draft, options: FoldStep): Proposal {
   const draft = inLikelyTokens(bound)
   const fixed = keptTokens(draft)
   const budget = draft.lowTokens - fixed
-  const rest = draft.limitTokens * likelyShare(bound) - fixed
+  const share = likelyShare(bound)
+  const rooms: Rooms = {
+    budget,
+    rest: draft.limitTokens * share - fixed,
+    spokenRest: draft.limitTokens * Math.min(1 - FREE_SHARE, (1 - FREE_OF_BOUND) * share) - fixed,
+  }
   const ownTail = Math.max(options.tailShare, draft.asksInBand === true ? IN_BAND_TAIL : 0) * draft.limitTokens
   let tail = Math.min(ownTail, budget * 0.5)
-  let best = foldBefore(draft, options, budget, rest, tail)
+  let best = foldBefore(draft, options, rooms, tail)
   // A record that has less to say than it may leaves its room to the steps that stay whole, and must not pay for them.
-  for (let tries = 0; tries < FILL_TRIES && best !== undefined && best.unused > budget * FILL_SLACK; tries++) {
+  for (let tries = 0; tries < FILL_TRIES && best !== undefined && best.unused > best.room * FILL_SLACK; tries++) {
     tail += best.unused * 0.95
-    const longer = foldBefore(draft, options, budget, rest, tail, best.measure)
+    const longer = foldBefore(draft, options, rooms, tail, best)
     if (longer === undefined || longer.unused < 0) break
     best = longer
   }
@@ -74,14 +80,28 @@ function inLikelyTokens(draft: Draft): Draft {
   return { ...draft, ...likely, lowTokens: Math.min(lowTokens, most * likelyShare(draft)) }
 }
 
+/** What a fold aims at, all that fits, and what may be used for what was said; each without what stays anyway. */
+interface Rooms {
+  readonly budget: number
+  readonly rest: number
+  readonly spokenRest: number
+}
+
+/** How an earlier try filled its room: with a record of so much, and a tail. */
+interface Filled {
+  readonly measure: number
+  readonly tail: number
+  readonly room: number
+  readonly unused: number
+}
+
 /** The record of all that stands before a tail of so many tokens; undefined where it would gain nothing. */
 function foldBefore(
   draft: Draft,
   { summaryShare }: FoldStep,
-  budget: number,
-  rest: number,
+  { budget, rest, spokenRest }: Rooms,
   tailTokens: number,
-  given?: number,
+  given?: Filled,
 ) {
   const { items, limitTokens } = draft
   const tailFrom = tailWithin(draft, tailTokens)
@@ -96,17 +116,21 @@ function foldBefore(
   )
   const least = Math.max(fitting, Math.min(Math.min(LAST_SHARE, summaryShare) * limitTokens, LAST_OF_REST * rest))
   const measure =
-    given ??
-    Math.max(
-      Math.min(LEAST_OF_SOURCE * saved, least),
-      Math.min(budget - tail, summaryShare * limitTokens),
-      // What was said stays while the window has room for it, whatever the aim of this compaction is.
-      Math.min(spokenTokens(draft, folded) / USER_SHARE, rest - FREE_SHARE * limitTokens - tail),
-    )
+    given === undefined
+      ? Math.max(
+          Math.min(LEAST_OF_SOURCE * saved, least),
+          Math.min(budget - tail, summaryShare * limitTokens),
+          // What was said stays while the window has room for it, whatever the aim of this compaction is.
+          Math.min(spokenTokens(draft, folded) / USER_SHARE, spokenRest - tail),
+        )
+      : // Where the next step does not fit into what is unused, the record has it.
+        given.measure + (tail === given.tail ? 0.95 * given.unused : 0)
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)
+  // Behind the task: the record, and the steps that stay whole.
+  const room = given?.room ?? Math.max(budget, measure + tail)
   // A summary that is as long as its source would be a rewrite without a gain.
-  return used >= saved ? undefined : { folded, text, stored, saved, measure, unused: budget - tail - used }
+  return used >= saved ? undefined : { folded, text, stored, saved, measure, room, tail, unused: room - tail - used }
 }
 
 /** Tokens of what people wrote; where nothing was done but talk, of what the model answered as well. */

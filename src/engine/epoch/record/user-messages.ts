@@ -17,8 +17,8 @@ export interface UserMessages {
 
 /** A message that is cut keeps at least this much of itself beside the note that says where it is; less would not tell what it was about. */
 const LEAST_WORDS_TOKENS = 60
-/** Notes about single messages may take this share; more of them would cost more than one note about all. */
-const MOST_NOTES = 0.1
+/** Heads and tails are for the few messages that are much longer than the others. */
+const MOST_CUT = 0.25
 /** Where not all have room, one paragraph may take this share. */
 const MOST_OF_ONE = 0.125
 /** These newest ones come before any that say more. */
@@ -38,7 +38,7 @@ interface Entry {
 /**
  * Everything that people said, in order and word for word. Where it is too much, the longest messages are shown as head + tail with a handle;
  * where even that is too much, their paragraphs that say most for their length, with one handle for the rest. None leaves without a trace, and a
- * message that was sent again is shown once. Paragraphs of `answers` compete for that room.
+ * message that was sent again is shown once. Paragraphs of `answers` get what is left of the room, or compete for it where they are as short.
  */
 export function userMessages(
   draft: Draft,
@@ -72,10 +72,12 @@ export function userMessages(
   const note = draft.countText(noteOf(draft, wholeOf(entries[0]!)))
   const level = levelWithin(sizes, budget)
   const cut = sizes.filter((size) => size > level).length
-  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut * note <= MOST_NOTES * budget
+  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut <= MOST_CUT * entries.length
+  // Explanations can be given again; short answers are the other half of what was said.
+  const areAlike = isAlike(answers, items)
   const both = isCutEnough
     ? entries.map((entry, i) => (sizes[i]! > level ? shortened(draft, entry, level) : wholeOf(entry)))
-    : tellingParts(draft, entries, answers, budget)
+    : tellingParts(draft, entries, areAlike ? answers : [], budget)
   const shown = both.slice(0, entries.length)
   const lines = shown.flatMap((text, i) => {
     const { again } = entries[i]!
@@ -91,9 +93,10 @@ export function userMessages(
   }
   const text = `What the user said, in order:\n${lines.join('\n')}`
   if (answers.length === 0) return { text, stored, numbers }
-  const told = isCutEnough
-    ? tellingParts(draft, [], answers, budget - draft.countText(text))
-    : both.slice(entries.length)
+  const told =
+    isCutEnough || !areAlike
+      ? tellingParts(draft, [], answers, budget - draft.countText(text))
+      : both.slice(entries.length)
   return { text, stored, numbers, answers: new Map(answers.map((item, i) => [item, told[i]!])) }
 }
 
@@ -153,11 +156,11 @@ function tellingParts(
   )
 }
 
-/** Answers this much longer than what people say explain, and can be given again; shorter ones are the other half of what was said. */
+/** Answers this much longer than what people say explain. */
 const ALIKE = 1.5
 
 /** Whether the paragraphs of some items are about as short as those of others, or shorter. */
-export function isAlike(answers: readonly Item[], people: readonly Item[]): boolean {
+function isAlike(answers: readonly Item[], people: readonly Item[]): boolean {
   const usual = (items: readonly Item[]): number => {
     const paragraphs = items.flatMap(({ text }) => text.trim().split(PARAGRAPH))
     return paragraphs.reduce((sum, { length }) => sum + length, 0) / paragraphs.length

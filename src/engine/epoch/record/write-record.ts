@@ -10,7 +10,7 @@ import { excerptsFrom, hasHandle, sourcesOf } from './excerpts.ts'
 import { factsOf, keepsPlan, openPart, outcomeOf, type Fact } from './facts.ts'
 import { constraintsIn, spokenIn } from './said.ts'
 import { textResultLine, textResultsIn } from './text-results.ts'
-import { isAlike, userMessages, type UserMessages } from './user-messages.ts'
+import { userMessages, type UserMessages } from './user-messages.ts'
 
 /** What stands in place of folded items. */
 export interface HandoverRecord {
@@ -67,12 +67,7 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const people = items.filter((item) => isFromPerson(item) && !textResults.has(item))
   const isTalk = items.every(({ kind }) => kind !== 'call' && kind !== 'result') && textResults.size === 0
   const said = isTalk ? items.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '') : []
-  const users = userMessages(
-    draft,
-    people,
-    left * (isTalk ? TALK_SHARE : USER_SHARE),
-    isAlike(said, people) ? said : [],
-  )
+  const users = userMessages(draft, people, left * (isTalk ? TALK_SHARE : USER_SHARE), said)
   const spoken = take(users.text)
   const beside = attachmentsIn(draft, people, users.text, left * ATTACHED_SHARE)
   take(beside.text)
