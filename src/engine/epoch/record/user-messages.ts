@@ -72,7 +72,7 @@ export function userMessages(
   const note = draft.countText(noteOf(draft, wholeOf(entries[0]!)))
   const level = levelWithin(sizes, budget)
   const cut = sizes.filter((size) => size > level).length
-  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut <= MOST_CUT * entries.length
+  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut <= Math.max(NEWEST, MOST_CUT * entries.length)
   // Explanations can be given again; short answers are the other half of what was said.
   const areAlike = isAlike(answers, items)
   const both = isCutEnough
