@@ -20,9 +20,14 @@ const filler = (i: number): string =>
     (_, n) => `Topic ${i}, part ${n}: the garden needs ${i * 7 + n} litres of water a day.`,
   ).join(' ')
 
+const LOOKED_UP = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"day":"Monday"}' } }
+
 /** A fact in the middle of an answer of long ago, then so much else that a compaction takes it out of view. */
 const talk = (turns: number, facts: readonly Message[] = [answer(`${filler(900)}\n\n${FACT}\n\n${filler(901)}`)]) => [
   user('Let us plan the office and the garden.'),
+  // With a call it is more than talk, of which a compaction keeps what says most.
+  { role: 'assistant', content: '', tool_calls: [LOOKED_UP] },
+  { role: 'tool', tool_call_id: LOOKED_UP.id, content: 'Rain at seven.' },
   ...facts,
   ...Array.from({ length: turns }, (_, i): Message[] => [user(`And what about topic ${i}?`), answer(filler(i))]).flat(),
 ]
