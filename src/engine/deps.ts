@@ -17,6 +17,7 @@ import type { BudgetBook } from './spending/budget-book.ts'
 import type { Hooks } from './hooks.ts'
 import type { ShowReport } from './intake/types.ts'
 import type { Memo } from './memo/memo.ts'
+import type { Embed } from '../ports/embed.ts'
 import type { Readers } from './readers/reader-tools.ts'
 import type { ReaderProvenance } from './readers/reader.ts'
 import { PlimsollError } from '../core/errors.ts'
@@ -71,6 +72,8 @@ export interface EngineDeps {
   readonly cacheDiagnostics?: boolean
   /** False: nothing is recalled that was not asked for. */
   readonly autoRecall?: boolean
+  /** Search by meaning beside words. Where it fails it gives nothing. */
+  readonly embed?: Embed
   /** Writes summaries; without it code writes them. */
   readonly summarizer?: Summarizer
   /** Sessions that hold what a store which was away should have: each writes it, and says whether nothing is left. */

@@ -3,6 +3,7 @@ import { type EventSink, LOG_LEVELS } from '../core/events.ts'
 import { AIMS, type Policy } from '../core/policy.ts'
 import type { PriceModel } from '../core/price.ts'
 import type { ModelOverride } from '../drivers/catalogue/catalogue.ts'
+import type { EmbedChoice } from '../drivers/open-embed.ts'
 import type { SummarizerChoice } from '../drivers/open-summarizer.ts'
 import type { CountTokens } from '../engine/deps.ts'
 import type { Hooks } from '../engine/hooks.ts'
@@ -189,6 +190,16 @@ const summarizer = either<SummarizerChoice>(
   ),
 )
 
+const EMBED = group(
+  'A model for search by meaning, behind an endpoint like OpenAI’s /v1/embeddings (Ollama’s too)',
+  {
+    model: text('Its name'),
+    baseUrl: text('What /embeddings is appended to, such as http://127.0.0.1:11434/v1'),
+    apiKeyEnv: text('Name of the environment variable with its key'),
+  },
+  { required: ['model', 'baseUrl'] },
+)
+
 /** Options of the engine. */
 export const LIBRARY = {
   /** `false` disables the cache of earlier work, to prove that it changes no byte. @default true */
@@ -272,6 +283,8 @@ export const LIBRARY = {
       window: tokens('Its window'),
     }),
   }),
+  /** Search by meaning beside words: a function from texts to vectors, or an endpoint like OpenAI's `/v1/embeddings`. @default words alone */
+  embed: setting(either<EmbedChoice>('a function or { model, baseUrl }', code(), EMBED), { file: EMBED }),
   /** The model that reads artifacts for `artifact_extract`, in the same forms. @default the summarizer */
   extraction: inCode(summarizer),
   /** Limits on spending. When one is used up, the agent is asked for a final answer; after that its requests are refused. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../core/errors.ts'
+import { messageOf } from '../../core/values.ts'
 import { artifactAddress } from '../../drivers/artifacts/artifact.ts'
 import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
 import { shellFiles } from '../../drivers/artifacts/shell-files.ts'
@@ -20,6 +21,7 @@ import { CacheLives, createMeter, limitOf } from '../../meter/index.ts'
 import type { PlimsollOptions } from '../../settings/options.ts'
 import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
+import type { Embed } from '../../ports/embed.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 import { cacheSizes } from '../cache-sizes.ts'
 import type { Foundation } from './foundation.ts'
@@ -79,6 +81,7 @@ export function openEngine(
       ...openMeter(options, foundation, catalogue, tokenizers),
       countTokens: options.countTokens,
       summarizer: models.summarizer,
+      embed: models.embed && quietly(models.embed, note),
       background,
       hooks: options.hooks,
       cacheMarks: options.cacheMarks,
@@ -129,6 +132,18 @@ export function openEngine(
     },
   }
 }
+
+/** What fails is told of, and gives nothing. */
+const quietly =
+  (embed: Embed, note: Foundation['note']): Embed =>
+  async (texts) => {
+    try {
+      return await embed(texts)
+    } catch (error) {
+      note({ type: 'degraded', what: 'embed', cause: messageOf(error) })
+      return []
+    }
+  }
 
 /** The meter with the catalogue's limits, and with exact counts unless they are switched off. */
 function openMeter(

@@ -8,6 +8,8 @@ import { openSummarizer, type SummarizerChoice } from '../../drivers/open-summar
 import { byName } from '../../formats/registry.ts'
 import type { PlimsollOptions } from '../../settings/options.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
+import { openEmbed } from '../../drivers/open-embed.ts'
+import type { Embed } from '../../ports/embed.ts'
 import type { Summarizer } from '../../ports/summarizer.ts'
 
 export interface OpenModels {
@@ -16,6 +18,7 @@ export interface OpenModels {
   readonly summarizer: Summarizer | undefined
   readonly extraction: Summarizer | undefined
   readonly canExtract: boolean
+  readonly embed: Embed | undefined
 }
 
 export function openModels(options: PlimsollOptions): OpenModels {
@@ -30,6 +33,7 @@ export function openModels(options: PlimsollOptions): OpenModels {
     // Opened at once, so that wrong settings fail at start-up.
     summarizer: open(options.summarizer),
     extraction: open(options.extraction),
+    embed: openEmbed(options.embed),
     canExtract: extractor !== undefined && extractor !== 'mechanical',
   }
 }

@@ -3,7 +3,9 @@ import type { Link } from '../../core/chain.ts'
 import type { Item } from '../../core/item.ts'
 import { type CallHead, searchedText } from '../../core/searched-text.ts'
 import type { ItemSeen } from '../../core/records.ts'
+import type { Embed } from '../../ports/embed.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
+import { rankByBoth } from '../../util/search/meaning.ts'
 import { type Query, readQuery, wordsQuery } from '../../util/search/query.ts'
 import { type Candidate, Corpus, distinct, indexOf, type Ranked, wordsShared } from '../../util/search/rank.ts'
 import { yieldNow } from '../../util/yield-now.ts'
@@ -20,6 +22,8 @@ export interface RecallOptions {
 /** A model asks for hits, and gets what stands beside one as part of it. */
 interface AskedOptions extends RecallOptions {
   readonly areStretchesOne?: boolean
+  /** Finds what means the same in other words. */
+  readonly embed?: Embed
 }
 
 /** The items of one request, as the client wrote them. */
@@ -114,13 +118,16 @@ export const recallArchived = (
 async function answerFrom(
   look: (query: Query) => Promise<Searched>,
   text: string,
-  { limit = MOST_PASSAGES, maxCharacters = 6_000, areStretchesOne = false }: AskedOptions,
+  { limit = MOST_PASSAGES, maxCharacters = 6_000, areStretchesOne = false, embed }: AskedOptions,
 ): Promise<Recalled> {
   if (text.trim() === '') throw new PlimsollError('bad-input', 'recall needs a query: the words to look for.')
   const query = readQuery(text, Date.now())
-  const { corpus, ranked = corpus.rank(query) } = await look(query)
+  const { corpus, ranked: given } = await look(query)
   const found = corpus.candidates
-  const best = telling(distinct(found, ranked, MOST_PASSAGES))
+  const byWords = telling(given ?? corpus.rank(query))
+  const isMeant = embed !== undefined && given === undefined && !query.isOnlyExact
+  const ranked = isMeant ? await rankByBoth(embed, corpus, query, byWords) : byWords
+  const best = distinct(found, ranked, MOST_PASSAGES)
   const note =
     query.noTime === undefined ? '' : `(since:${query.noTime.slice(0, 40)} is no time: give 2h, 3d or a date.)\n`
   const room = Math.max(LEAST_CHARACTERS, maxCharacters) - note.length

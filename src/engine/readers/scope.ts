@@ -30,8 +30,8 @@ export interface HistoryScope {
   mayOpen(handle: Handle): Promise<boolean>
 }
 
-type ScopeDeps = Pick<EngineDeps, 'addressOf' | 'artifacts' | 'provenance' | 'hash' | 'redact'>
-type ArchiveDeps = Pick<EngineDeps, 'sessions' | 'artifacts' | 'addressOf' | 'provenance'>
+type ScopeDeps = Pick<EngineDeps, 'addressOf' | 'artifacts' | 'provenance' | 'hash' | 'redact' | 'embed'>
+type ArchiveDeps = Pick<EngineDeps, 'sessions' | 'artifacts' | 'addressOf' | 'provenance' | 'embed'>
 
 export interface ScopedHistory {
   readonly items: readonly Item[]
@@ -53,7 +53,8 @@ export function historyScope(
   return {
     recall: (input) => {
       const history = { items, links, redact: deps.redact }
-      return answerRecall((query, options) => recall(history, query, options), input)
+      const { embed } = deps
+      return answerRecall((query, options) => recall(history, query, { ...options, embed }), input)
     },
     async stored(name) {
       const item = items[numberIn(name) - 1]
@@ -112,7 +113,10 @@ export function archiveScope(deps: ArchiveDeps, owner: ArchiveOwner): ArchiveSco
   }
   return {
     recall: (input) =>
-      answerRecall((query, options) => recallArchived(deps.sessions, owner, query, options, searched), input),
+      answerRecall(
+        (query, options) => recallArchived(deps.sessions, owner, query, { ...options, embed: deps.embed }, searched),
+        input,
+      ),
     async stored(name) {
       const of = session ?? name.slice(0, Math.max(0, name.lastIndexOf('#')))
       const version = numberIn(name)

@@ -109,7 +109,7 @@ export function redactingSummarizer(summarizer: Summarizer, redact: Redactor): S
 }
 
 export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
-  const { summarizer } = deps
+  const { summarizer, embed } = deps
   return {
     ...deps,
     redact,
@@ -118,5 +118,6 @@ export function redactingDeps(deps: EngineDeps, redact: Redactor): EngineDeps {
     // The address of the redacted bytes, which are what is stored.
     addressOf: (tenant, bytes) => deps.addressOf(tenant, redactBytes(redact, bytes)),
     summarizer: summarizer && redactingSummarizer(summarizer, redact),
+    embed: embed && ((texts) => embed(texts.map(redact))),
   }
 }

@@ -84,7 +84,7 @@ export function indexOf(entry: Entry): Indexed {
 }
 
 /** Whether an entry passes the query's filters. */
-function isAsked({ file, tool, role, since, exact, isOnlyExact }: Query, entry: Entry): boolean {
+export function isAsked({ file, tool, role, since, exact, isOnlyExact }: Query, entry: Entry): boolean {
   if (role !== undefined && entry.role !== role) return false
   if (tool !== undefined && entry.tool?.toLowerCase().includes(tool) !== true) return false
   if (file !== undefined && entry.about?.toLowerCase().includes(file) !== true) return false
