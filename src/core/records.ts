@@ -279,14 +279,6 @@ export interface LiveEventsSent extends Base {
   readonly events: readonly unknown[]
 }
 
-/** A lease on background work, so that two processes do not do it twice. */
-export interface Lease extends Base {
-  readonly type: 'lease'
-  readonly work: string
-  readonly holder: string
-  readonly until: number
-}
-
 export type LogRecord =
   | CalibrationSeed
   | ItemSeen
@@ -298,6 +290,5 @@ export type LogRecord =
   | CompactionAsked
   | UsageSeen
   | Audit
-  | Lease
   | LiveEventsSent
   | Spend

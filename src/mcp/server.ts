@@ -1,4 +1,5 @@
-import type { CallToolResult, McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
+import { standardSchema } from '../compose/api/reader-shapes.ts'
+import type { CallToolResult, McpServer, ServerContext } from '@modelcontextprotocol/server'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { packageVersion } from '../util/package-root.ts'
 import {
@@ -62,7 +63,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
     {
       title: 'Continue a conversation',
       description: 'What the user asked for, what was done and what is left, for an agent that takes over.',
-      argsSchema: unchecked({
+      argsSchema: standardSchema({
         type: 'object',
         properties: fields,
         required: reach.session === undefined ? ['session'] : [],
@@ -87,8 +88,8 @@ function register(server: McpServer, tool: McpTool): void {
     {
       title,
       description,
-      inputSchema: unchecked(tool.inputSchema),
-      outputSchema: unchecked(tool.outputSchema),
+      inputSchema: standardSchema(tool.inputSchema),
+      outputSchema: standardSchema(tool.outputSchema),
       annotations: {
         title,
         readOnlyHint: isReadOnly,
@@ -156,16 +157,6 @@ const contents = async (sdk: Sdk, read: () => Promise<Content>) => {
 const one = (value: string | string[] | undefined): string => (Array.isArray(value) ? value.join('/') : (value ?? ''))
 
 const textsIn = (input: unknown) => (recordOf(input) ?? {}) as Record<string, string | undefined>
-
-/** The SDK only shows the schema; our own check has better messages. */
-const unchecked = (schema: object): StandardSchemaWithJSON => ({
-  '~standard': {
-    version: 1,
-    vendor: 'plimsoll',
-    validate: (value) => ({ value }),
-    jsonSchema: { input: () => ({ ...schema }), output: () => ({ ...schema }) },
-  },
-})
 
 type Sdk = typeof import('@modelcontextprotocol/server')
 type StdioSdk = typeof import('@modelcontextprotocol/server/stdio')

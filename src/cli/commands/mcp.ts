@@ -33,11 +33,7 @@ interface McpFlags extends StoreFlags {
 
 export function mcpCommand(): Command {
   return withExamples(
-    addStoreOptions(
-      new Command('mcp').description(
-        'Start an MCP server: tools, resources and a prompt over what was removed from stored conversations.',
-      ),
-    )
+    addStoreOptions(new Command('mcp'))
       .option('--session <name>', 'serve one conversation only (default: all of one tenant)')
       .option('--agent <name>', 'serve one agent of that conversation only')
       .option('--http', 'serve over streamable HTTP (default: over standard input and output, for one client)')

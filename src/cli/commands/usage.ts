@@ -7,14 +7,7 @@ import { addStoreOptions, tenantsOf, withStores, type StoreFlags } from '../stor
 
 /** How much of their providers' windows credentials have used, by the newest answer of each. */
 export const usageCommand = (): Command =>
-  withExamples(
-    addStoreOptions(
-      new Command('usage').description(
-        'Show how much of each rate limit and subscription window is used, per credential, by what answers said.',
-      ),
-    ),
-    'plimsoll usage',
-  ).action((flags: StoreFlags) =>
+  withExamples(addStoreOptions(new Command('usage')), 'plimsoll usage').action((flags: StoreFlags) =>
     withStores(flags, async ({ sessions, ...stores }) => {
       const tenants = await tenantsOf({ sessions, ...stores }, flags.tenant)
       const found = (await Promise.all(tenants.map((tenant) => storedQuotas(sessions, tenant)))).flat()

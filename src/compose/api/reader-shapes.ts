@@ -93,7 +93,8 @@ export const readersFor = <F extends FrameworkFormat>(
   call: Answering,
 ): FrameworkReaders[F] => SHAPES[format](tools, call)
 
-function standardSchema(parameters: NewTool['parameters']): StandardSchema {
+/** Only shown: the tools' own check has better messages. */
+export function standardSchema(parameters: object): StandardSchema {
   const schema = (): Record<string, unknown> => ({ ...parameters })
   return {
     '~standard': {

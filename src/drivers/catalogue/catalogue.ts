@@ -11,21 +11,31 @@ import {
   tokenizerOf,
 } from './entry.ts'
 import type { Catalogue, ModelInfo, Resolution } from '../../ports/catalogue.ts'
+import { BoundedMap } from '../../util/bounded-map.ts'
 import { withoutUndefined } from '../../util/without-undefined.ts'
 
 export interface CatalogueOptions extends Amendments {
   /** Lines as `writeEntry` makes them. */
   readonly lines: string
-  /** Window for models that nobody knows. @default 128000 */
-  readonly defaultWindow?: number
-  /** @default 4096 */
-  readonly defaultMaxOutputTokens?: number
 }
 
 const ONE_MILLION = 1_000_000
+/** For models that neither the list nor the user describes. */
+const UNKNOWN = { window: 128_000, maxOutputTokens: 4096, reasoning: false, bindsThinking: false }
+/** Names of models come from clients, so only the last ones are kept. */
+const MOST_RESOLVED = 200
+
+/** Every request asks for its model a score of times. */
+function remembered(resolve: Catalogue['resolve']): Catalogue['resolve'] {
+  const known = new BoundedMap<string, Resolution>(MOST_RESOLVED)
+  return (model) => {
+    const found = known.get(model) ?? resolve(model)
+    known.set(model, found)
+    return found
+  }
+}
 
 export function createCatalogue(options: CatalogueOptions): Catalogue {
-  const { defaultWindow = 128_000, defaultMaxOutputTokens = 4096 } = options
   let index: ReturnType<typeof indexOf> | undefined
 
   function find(model: string): { info: ModelInfo; match: Resolution['match'] } {
@@ -44,26 +54,15 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     }
     const sibling = index.newest.get(generationOf(name)?.siblings ?? '')
     if (sibling !== undefined) return { info: infoOf(sibling), match: 'sibling' }
-    return { info: unknownModel(model, name), match: 'default' }
-  }
-
-  function unknownModel(model: string, name: string): ModelInfo {
-    return {
-      id: model,
-      window: defaultWindow,
-      maxOutputTokens: defaultMaxOutputTokens,
-      tokenizer: tokenizerOf(name),
-      reasoning: false,
-      bindsThinking: false,
-    }
+    return { info: { ...UNKNOWN, id: model, tokenizer: tokenizerOf(name) }, match: 'default' }
   }
 
   const known: Catalogue = {
-    resolve(given) {
+    resolve: remembered((given) => {
       const model = modelName(given)
       const { info, match } = find(model)
       return { info: /\[1m\]$/i.test(model.trim()) ? { ...info, window: ONE_MILLION } : info, match }
-    },
+    }),
     search(query) {
       index ??= indexOf(options.lines)
       const words = query
@@ -120,7 +119,7 @@ export function amendedCatalogue(catalogue: Catalogue, amendments: Amendments): 
   if (Object.keys(overrides).length === 0 && prices === undefined) return catalogue
   const amend = amendmentOf(amendments)
   return {
-    resolve: (model) => amend(catalogue.resolve(model), modelName(model)),
+    resolve: remembered((model) => amend(catalogue.resolve(model), modelName(model))),
     search: (query) => catalogue.search(query).map((info) => amend({ info, match: 'exact' }, info.id).info),
   }
 }

@@ -37,7 +37,7 @@ function readUsage(fields: Fields): Usage {
   }
 }
 
-const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+export const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   end_turn: 'end',
   stop_sequence: 'end',
   max_tokens: 'length',
@@ -226,7 +226,7 @@ const isRunByClient = (tool: Fields): boolean =>
   tool['input_schema'] !== undefined || /^(?:bash|text_editor|computer|memory)_/.test(textOf(tool['type']))
 
 /** `tool_use` becomes `end_turn` if none of the visible calls is the client's. */
-const shownStop = (reason: unknown, hasCalls: boolean): unknown =>
+export const shownStop = (reason: unknown, hasCalls: boolean): unknown =>
   reason === 'tool_use' && !hasCalls ? 'end_turn' : reason
 
 class AnthropicStream extends VisibleStream {

@@ -17,7 +17,7 @@ import {
   type Written,
 } from '../kit/body.ts'
 import { type CacheMark, haveOnly, joinContents, markJson, objectJson, sealedError } from '../kit/editing.ts'
-import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl } from '../kit/writing.ts'
+import { argumentsOf, type Draft, type DraftTurn, filled, isWebUrl, joinedTurns } from '../kit/writing.ts'
 import { body, type ItemPosition, nodeAt, positionOf } from './decode.ts'
 
 export const encode = encoder<ItemPosition>({
@@ -258,7 +258,8 @@ export function write(draft: Draft): Written {
     model: settings.model,
     max_tokens: settings.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
     system: filled(draft.head.map((text) => ({ type: 'text', text }))),
-    messages: messagesOf(draft),
+    // All results of a step are in one user message, followed by the user's text.
+    messages: joinedTurns(draft, (turn) => blocksOf(draft, turn)),
     tools: filled(draft.tools.map(declare)),
     tool_choice: choiceOf(draft),
     stream: settings.stream ? true : undefined,
@@ -276,19 +277,6 @@ function choiceOf({ toolChoice, tools }: Draft): Fields | undefined {
     ...(name === undefined ? { type: mode === 'required' ? 'any' : mode } : { type: 'tool', name }),
     disable_parallel_tool_use: single === true && mode !== 'none' ? true : undefined,
   }
-}
-
-/** All results of a step are in one user message, followed by the user's text. */
-function messagesOf(draft: Draft): Fields[] {
-  const messages: { role: 'user' | 'assistant'; content: Fields[] }[] = []
-  for (const turn of draft.turns) {
-    const role = turn.role === 'assistant' ? 'assistant' : 'user'
-    const blocks = blocksOf(draft, turn)
-    const last = messages.at(-1)
-    if (last?.role === role) last.content.push(...blocks)
-    else if (blocks.length > 0) messages.push({ role, content: blocks })
-  }
-  return messages
 }
 
 function blocksOf(draft: Draft, { role, items }: DraftTurn): Fields[] {

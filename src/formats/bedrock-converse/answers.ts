@@ -13,6 +13,7 @@ import {
   piece,
 } from '../wire/answer.ts'
 import { eventOf, type HiddenWire, type Passed, VisibleStream } from '../wire/steps.ts'
+import { shownStop, STOP_REASONS as CLAUDE_STOP_REASONS } from '../anthropic-messages/answers.ts'
 import { readBlock } from './decode.ts'
 
 /** Input is reported without its cached part; ours includes it. */
@@ -30,12 +31,9 @@ function readUsage(fields: Fields): Usage {
   }
 }
 
+/** The words of Claude's own API, and what this vendor adds. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
-  end_turn: 'end',
-  stop_sequence: 'end',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool-use',
+  ...CLAUDE_STOP_REASONS,
   content_filtered: 'refusal',
   guardrail_intervened: 'refusal',
   malformed_model_output: 'error',
@@ -250,10 +248,6 @@ export const steps: HiddenWire = {
   },
   stream: (isOurs) => new ConverseStream(steps, isOurs),
 }
-
-/** Without a call of the client's own there is nothing for it to run. */
-const shownStop = (reason: unknown, hasCalls: boolean): unknown =>
-  reason === 'tool_use' && !hasCalls ? 'end_turn' : reason
 
 class ConverseStream extends VisibleStream {
   #hasCalls = false

@@ -5,7 +5,7 @@ import { type JsonNode, member } from '../json/json-index.ts'
 import { type ArrayPart, type Splice, spliceArray, spliceMember, spliceMembers } from '../json/splice.ts'
 import { encoder, type Envelope, type Members, type Source, sourceOf, type Written } from '../kit/body.ts'
 import { haveOnly, joinContents, objectJson, sealedError } from '../kit/editing.ts'
-import { argumentsOf, type Draft, type DraftTurn, filled } from '../kit/writing.ts'
+import { argumentsOf, type Draft, type DraftTurn, filled, joinedTurns } from '../kit/writing.ts'
 import { body, FORMAT, isCachePoint, type ItemPosition, nodeAt, positionOf, toolName } from './decode.ts'
 
 export const encode = (conversation: Conversation): Written => {
@@ -146,14 +146,7 @@ export const declare = ({ name, description, parameters }: NewTool): DeclaredToo
 export function write(draft: Draft): Written {
   const { settings, sampling, toolChoice: choice } = draft
   if (choice?.single === true) draft.lose(undefined, 'the wish for one call at a time')
-  const messages: { role: string; content: Fields[] }[] = []
-  for (const turn of draft.turns) {
-    const role = turn.role === 'assistant' ? 'assistant' : 'user'
-    const blocks = turn.items.flatMap((item) => blocksOf(draft, turn, item))
-    const last = messages.at(-1)
-    if (last?.role === role) last.content.push(...blocks)
-    else if (blocks.length > 0) messages.push({ role, content: blocks })
-  }
+  const messages = joinedTurns(draft, (turn) => turn.items.flatMap((item) => blocksOf(draft, turn, item)))
   // A history with calls needs its tools declared, also where the other wire declared none.
   const used = draft.turns.flatMap(({ items }) =>
     items.flatMap(({ kind, toolName: name }) => (kind === 'call' ? [name ?? 'tool'] : [])),

@@ -130,6 +130,22 @@ export function groupByRole(items: readonly Item[]): DraftTurn[] {
   return turns
 }
 
+/** Messages of users and the model in turn; what has no text or block makes none. */
+export function joinedTurns(
+  { turns }: Draft,
+  blocksOf: (turn: DraftTurn) => readonly Fields[],
+): { readonly role: 'user' | 'assistant'; readonly content: Fields[] }[] {
+  const messages: { readonly role: 'user' | 'assistant'; readonly content: Fields[] }[] = []
+  for (const turn of turns) {
+    const role = turn.role === 'assistant' ? 'assistant' : 'user'
+    const blocks = blocksOf(turn)
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...blocks)
+    else if (blocks.length > 0) messages.push({ role, content: [...blocks] })
+  }
+  return messages
+}
+
 /** A declared function of any wire. Tools that a provider runs cannot be written for another wire. */
 function portableTool(tool: ToolDeclaration, lose: (what: string) => void): NewTool[] {
   const fields = recordOf(parsedJson(tool.text)) ?? {}

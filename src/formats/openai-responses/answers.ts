@@ -307,8 +307,6 @@ export const steps: HiddenWire = {
 const isRunByClient = ({ type }: Fields): boolean =>
   ['function', 'custom', 'local_shell', 'shell', 'apply_patch'].includes(textOf(type))
 
-const ENDINGS = new Set(['response.completed', 'response.incomplete', 'response.failed'])
-
 class ResponsesStream extends VisibleStream {
   #visible: Fields[] = []
   #firstId: unknown
@@ -317,7 +315,7 @@ class ResponsesStream extends VisibleStream {
   protected override take(event: StreamEvent, data: Fields | undefined): readonly Passed[] {
     if (data === undefined) return ['same']
     const type = String(data['type'])
-    if (ENDINGS.has(type)) return this.end(event, data)
+    if (ENDS.has(type)) return this.end(event, data)
     if (isRecord(data['response'])) this.#firstId ??= data['response']['id']
     if ((type === 'response.created' || type === 'response.in_progress') && this.answers > 0) return []
     const { output_index: index, item } = data

@@ -159,10 +159,12 @@ function describeMedia(block: Fields): Pick<Segment, 'text' | 'extraTokens'> {
     if (source.type === 'text') return { text: data, extraTokens: 0 }
     return { text: '', extraTokens: Math.max(1500, Math.ceil(data.length / BASE64_CHARS_PER_PDF_TOKEN)) }
   }
-  const header = readImageHeader(data)
-  if (header?.width === undefined || header.height === undefined) return { text: '', extraTokens: MAX_PICTURE_TOKENS }
-  const tokens = Math.ceil((header.width * header.height) / PIXELS_PER_TOKEN)
-  return { text: '', extraTokens: Math.min(MAX_PICTURE_TOKENS, tokens) }
+  return { text: '', extraTokens: pictureTokens(data) }
+}
+
+export function pictureTokens(data: string): number {
+  const { width = Infinity, height = Infinity } = readImageHeader(data) ?? {}
+  return Math.min(MAX_PICTURE_TOKENS, Math.ceil((width * height) / PIXELS_PER_TOKEN))
 }
 
 /** The thinking blocks of a response, found by the ids of its calls. */

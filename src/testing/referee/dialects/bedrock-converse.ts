@@ -4,7 +4,6 @@ import { event, exceptionOf, stopOf as wireStopOf, usageOf } from '../../../form
 import { isCachePoint, toolName } from '../../../formats/bedrock-converse/decode.ts'
 import { chunkStream } from '../../../formats/bedrock-converse/event-stream.ts'
 import { checkConverse } from '../../../formats/bedrock-converse/rules.ts'
-import { readImageHeader } from '../../../formats/kit/rules.ts'
 import { stopOf } from '../brain.ts'
 import type {
   Dialect,
@@ -17,13 +16,12 @@ import type {
   Verification,
   VerifyContext,
 } from '../types.ts'
-import { anthropicMessages } from './anthropic-messages.ts'
+import { anthropicMessages, pictureTokens } from './anthropic-messages.ts'
 import { authoriseAws } from './aws-signature.ts'
 import { pieces } from './pieces.ts'
 
 const FRAME = 4
 const TOOL_BLOCK_FRAME = 12
-const PICTURE_TOKENS = 1_600
 
 function read(body: Fields, route: Route): RequestFacts {
   const config = recordOf(body['toolConfig'])
@@ -84,9 +82,7 @@ function described(block: Fields): Pick<Segment, 'text' | 'extraTokens'> {
   if (reasoning !== undefined) return { text: textOf(reasoning['text']), extraTokens: 0 }
   const picture = recordOf(recordOf(block['image'])?.['source'])
   if (picture === undefined) return { text: JSON.stringify(block), extraTokens: 0 }
-  const header = readImageHeader(textOf(picture['bytes']))
-  const tokens = Math.ceil(((header?.width ?? 1_000) * (header?.height ?? 1_200)) / 750)
-  return { text: '', extraTokens: Math.min(PICTURE_TOKENS, tokens) }
+  return { text: '', extraTokens: pictureTokens(textOf(picture['bytes'])) }
 }
 
 /** Thinking comes back from this issuer, unchanged. */
