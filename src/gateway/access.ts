@@ -9,7 +9,7 @@ const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1)$/
 
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
 
-/** @throws PlimsollError `bad-config`: an open proxy would hand out what it stores to the whole network. */
+/** @throws PlimsollError `bad-config`: without a token, the whole network could read what the proxy stores */
 export function needsToken(host: string, token: string | undefined): void {
   if (isLoopback(host) || (token !== undefined && token !== '')) return
   throw new PlimsollError('bad-config', `Listening on ${host} needs a token, since others can reach it.`, {
@@ -23,20 +23,20 @@ export function takeToken(path: string, header: HeaderReader): { token: string |
   return inPath === null ? { token: header(TOKEN_HEADER), path } : { token: inPath[1], path: inPath[2]! }
 }
 
-/** Whether a token was given that is one of these. */
+/** Whether the given token is one of these. */
 export const isOneOf = (tokens: readonly (string | undefined)[], given: string | undefined): boolean =>
   given !== undefined &&
   tokens
     .map((token) => token !== undefined && token !== '' && timingSafeEqual(digest(given), digest(token)))
     .includes(true)
 
-/** The operator's own token opens whatever the clients' token opens. @throws PlimsollError `forbidden` */
+/** The operator's token also permits what the clients' token permits. @throws PlimsollError `forbidden` */
 export function authorise(expected: string | undefined, given: string | undefined, operatorToken?: string): void {
   if (expected === undefined || expected === '' || isOneOf([expected, operatorToken], given)) return
   throw unauthorised('This proxy needs its token.', `Send it as ${TOKEN_HEADER}, or put /t/<token> before the path.`)
 }
 
-/** Answered with 401: the same request with a token may pass. */
+/** Answered with 401, because the same request with a token may be permitted. */
 export const unauthorised = (message: string, advice: string): PlimsollError =>
   new PlimsollError('forbidden', message, { advice, fields: { status: 401 } })
 
@@ -49,19 +49,19 @@ export const headerReader =
     return typeof value === 'object' ? value[0] : value
   }
 
-/** Which requests may come out of a browser. Programs send neither `Origin` nor `Sec-Fetch-Site` and are not concerned. */
+/** Which requests of browsers are permitted. Programs send neither `Origin` nor `Sec-Fetch-Site` and are always permitted. */
 export interface OriginRules {
   /** The address is loopback, so any web page that the user opens can reach it. */
   readonly isLocal: boolean
-  /** Further names that a local proxy is called by, behind a reverse proxy. */
+  /** Additional host names of a local proxy behind a reverse proxy. */
   readonly allowedHosts: readonly string[]
   /** Origins of web pages that may call the proxy, as browsers write them: `https://chat.example`. */
   readonly allowedOrigins: readonly string[]
 }
 
 /**
- * Refuses what a web page sends without being permitted to. A page can reach every local port; with a name of its own that it points at
- * 127.0.0.1 it could even read the answers, so a local proxy answers to local names only.
+ * Refuses requests of web pages that are not permitted. A page can reach every local port; if its own host name resolves to
+ * 127.0.0.1, it could even read the answers, so a local proxy only accepts local host names.
  * @returns the permitted origin that asks, if one does
  * @throws PlimsollError `forbidden`
  */

@@ -10,7 +10,7 @@ import { stepReader, hiddenSteps } from './hidden/session.ts'
 import { cacheSizes } from '../compose/cache-sizes.ts'
 import { Quotas } from './operate/quotas.ts'
 import { createSidecar } from './operate/sidecar.ts'
-import { heldHistories } from './held-histories.ts'
+import { providerHistories } from './provider-histories.ts'
 import { responseSessions } from './identity.ts'
 import type { Foundation } from '../compose/open/foundation.ts'
 import type { LiveSettings } from '../compose/live/settings.ts'
@@ -47,7 +47,7 @@ export function openGateway(options: PlimsollOptions, parts: GatewayParts) {
     learned,
     quotas: new Quotas(sessions, clock),
     responses: responseSessions(sessions),
-    held: heldHistories(content),
+    histories: providerHistories(content),
     conversations: createConversations({ store: sessions, hash, isShared }),
     ledger,
     clock,

@@ -90,7 +90,7 @@ async function attemptAt(
   upstreams: readonly Upstream[],
   targets: readonly Target[],
 ): Promise<Attempt> {
-  const { wire, text, conversation, links, key, mode, route, hidden, offer, held } = request
+  const { wire, text, conversation, links, key, mode, route, hidden, offer, providerHistory } = request
   const prepared = await request.session.prepareRead({
     codec: wire.codec,
     text,
@@ -102,7 +102,7 @@ async function attemptAt(
     // What is only observed asks nobody, and an upstream of another wire has no cache of this one's prefix.
     sendTo: (at) =>
       mode === 'apply' && !isForeign(upstreams[at]!, route) ? sideRequest(request, upstreams[at]!) : undefined,
-    writeOut: mode === 'apply' ? held?.writeOut : undefined,
+    writeOut: mode === 'apply' ? providerHistory?.writeOut : undefined,
     isObserved: mode === 'observe',
     isReadAlong: true,
     isOwnStep: request.isOwnStep,
@@ -210,7 +210,8 @@ async function reduceAndRetry(
   if (learned !== undefined) await learn(deps, request, first.attempt, learned, 'refusal')
   if (retry === undefined) return undefined
   // Of a history that the provider holds nothing can be taken out; where it is known, all of it is sent in its place.
-  if (isChained(request.conversation.settings) && (await request.held?.writeOut()) === undefined) return undefined
+  if (isChained(request.conversation.settings) && (await request.providerHistory?.writeOut()) === undefined)
+    return undefined
   try {
     const attempt = await attemptAt(request, [upstream], [within(target, retry)])
     const again = await send(deps, request, attempt, true)

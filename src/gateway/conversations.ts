@@ -11,17 +11,17 @@ import type { SessionStore } from '../ports/session-store.ts'
 import { anotherName, type Kin } from './identity.ts'
 import { signOf } from './hidden/session.ts'
 
-/** A request without a name of its own. */
+/** A request whose client sends no name for the conversation. */
 export interface Unnamed extends History, Kin {
   readonly tenant: string
 }
 
-/** One request of a conversation, under way. */
+/** One request of a conversation that is in progress. */
 export interface Visit {
   readonly name: string
-  /** The client got an answer: the next request is known by it. */
+  /** The client got an answer, by which its next request is recognised. */
   answered(said: readonly Item[]): Promise<void>
-  /** It got none: the same request may come again. */
+  /** The client got no answer, so it may send the same request again. */
   failed(): void
 }
 
@@ -30,31 +30,31 @@ export type Conversations = ReturnType<typeof createConversations>
 interface ConversationsDeps {
   readonly store: Pick<SessionStore, 'getValue' | 'setValue' | 'lease' | 'releaseLease' | 'version'>
   readonly hash: Hash
-  /** Other processes serve the same conversations: the store decides, not memory. */
+  /** Other processes serve the same conversations, so names are decided in the store, not in memory. */
   readonly isShared: boolean
 }
 
-/** A request with what it is kept under: those that began alike, and the value of the store that they stand in with others. */
+/** A request with its keys: of the conversations with the same beginning, and of the stored value that contains them. */
 interface Placed extends Unnamed {
   readonly alike: string
   readonly group: string
   readonly inOrder: ReturnType<typeof mutex>
 }
 
-/** How the conversations of one group were left, by key; the one that was left last is the last. */
+/** The last state of each conversation of a group, by key; the most recently used is last. */
 type Group = ReadonlyMap<string, Marks>
 
-/** Requests of one conversation that have not been answered yet: where they end, and how many there are. */
+/** Unanswered requests of one conversation: the chain hash of each end, and the number of requests there. */
 interface UnderWay {
   readonly end: string
   count: number
 }
 
-/** Values that this takes in a tenant, at most, and conversations in each: who is forgotten goes on under a new name. */
+/** The most stored values per tenant, and conversations per value. A forgotten conversation continues under a new name. */
 const GROUPS = 4_096
 const MOST_IN_GROUP = 64
 const MOST_KNOWN = 2_000
-/** Links of the histories that are kept to recognise a client that rewrites its own; one counts as a quarter of them at most. */
+/** The most chain links that are kept to recognise rewritten histories; one history takes at most a quarter of them. */
 const MOST_LINKS = 20_000
 const STRIPES = 64
 const LEASE_MS = 60_000
@@ -63,20 +63,20 @@ const LOCK_WAIT_MS = 5
 const LOCK_ATTEMPTS = 50
 
 /**
- * Names for conversations whose client sends none. A request goes on with a conversation when it holds that one's last request whole, or
- * its last answer; a beginning alone does not make two the same. A client that rewinds or forks goes on under a new name: what both hold is found by
- * its content anyway, and pins, undo, budgets and the ledger stay with the one that was first.
+ * Names conversations whose client sends no name. A request continues a conversation if it contains that conversation's last request or
+ * its last answer; the same beginning alone is not enough. A client that rewinds or forks gets a new name: shared content is found by
+ * its hash anyway, and pins, undo, budgets and the ledger stay with the first conversation.
  */
 export function createConversations({ store, hash, isShared }: ConversationsDeps) {
   const groups = new BoundedMap<string, Group>(MOST_KNOWN)
-  /** By what they began with, then by name. */
+  /** By the beginning, then by name. */
   const underWay = new Map<string, Map<string, UnderWay>>()
-  /** Names by the end of a request that got no answer. */
+  /** Names by the end of an unanswered request. */
   const failed = new BoundedMap<string, string>(MOST_KNOWN)
-  /** Answered by this process: the same request once more is no retry. */
+  /** Ends of requests that this process answered: the same request again is no retry. */
   const answeredHere = new BoundedMap<string, true>(MOST_KNOWN)
   const histories = new BoundedMap<string, readonly Link[]>(MOST_LINKS)
-  /** Two that began alike at the same moment must not both be the first. */
+  /** Serialises requests with the same beginning, so that only one becomes the first. */
   const orders = Array.from({ length: STRIPES }, mutex)
 
   const placed = (unnamed: Unnamed): Placed => {
@@ -90,7 +90,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   async function load({ tenant, group: key }: Placed): Promise<Group> {
     const known = groups.get(`${tenant}\n${key}`)
     if (known !== undefined && !isShared) return known
-    // Without the store memory has to do.
+    // If the store fails, memory is used alone.
     const text = await store.getValue(tenant, key).catch(() => undefined)
     const group: Group = text === undefined ? (known ?? new Map()) : new Map(JSON.parse(text) as [string, Marks][])
     groups.set(`${tenant}\n${key}`, group)
@@ -102,7 +102,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     const end = endOf(request)
     const again = failed.get(keyOf(request, end))
     if (again !== undefined) return again
-    /** Conversations that began alike: where each was left, or is about to be. */
+    /** Conversations with the same beginning: the end of each, answered or in progress. */
     const began = new Map<string, Marks>(underWay.get(alike))
     for (const [key, left] of group) {
       const name = key.slice(alike.length)
@@ -112,10 +112,10 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     const hasAnswer = items.some(({ role }) => role === 'assistant')
     let best: { readonly name: string; readonly rank: number } | undefined
     for (const [name, left] of began) {
-      // Asked again: the same conversation where it has gone on for a while or another process answered; else another that began alike.
+      // The same request again: the same conversation if it has more than one turn or another process answered; otherwise a new one.
       const isKnown = isRunning(request, name) || answeredHere.has(keyOf(request, name))
       if (left.end === end && isKnown && !hasAnswer) continue
-      // What it was answered tells it from others, where there are any.
+      // Its answer distinguishes it from others, if there are any.
       const rank = rankOf(began.size === 1 && marks.has(left.end) ? { end: left.end } : left, marks)
       if (rank > (best?.rank ?? -1)) best = { name, rank }
     }
@@ -126,7 +126,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     })
   }
 
-  /** The beginning's own name for the first, and for the others one that is not in use. */
+  /** The first conversation is named by its beginning; others get a name that is not in use. */
   async function unused(request: Placed, group: Group): Promise<string> {
     const { base, tenant, scope } = request
     const isTaken =
@@ -137,15 +137,15 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     return isTaken ? anotherName(base) : base
   }
 
-  /** Of two proxies, the first to go on with a conversation in a way of its own does so under its name. */
+  /** If two proxies continue a conversation differently, the first one keeps its name. */
   const leased = (request: Placed, name: string, holder: string): Promise<boolean> =>
     store.lease(request.tenant, `conversation:${keyOf(request, name)}`, holder, LEASE_MS).catch(() => true)
 
-  /** Memory holds it at once; the store when `written` resolves. */
+  /** In memory at once; in the store when `written` resolves. */
   async function keep(request: Placed, name: string, marks: Marks): Promise<{ readonly written: Promise<unknown> }> {
     const { tenant, group: key } = request
     const group = new Map(await load(request))
-    // It was left last.
+    // It is the most recently used.
     group.delete(keyOf(request, name))
     group.set(keyOf(request, name), marks)
     for (const oldest of group.keys()) {
@@ -156,7 +156,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
     return { written: store.setValue(tenant, key, JSON.stringify([...group]), false, { durable: 'soon' }) }
   }
 
-  /** The same while no other process writes the group. Best effort: what is lost is a name, not a conversation. */
+  /** The same under a lock against other processes. Best effort: without it only a name can be lost, not a conversation. */
   async function keepShared(request: Placed, name: string, marks: Marks): Promise<undefined> {
     const { tenant, group } = request
     const holder = randomBytes(8).toString('hex')
@@ -198,7 +198,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
       },
       async answered(said) {
         const kept = await request.inOrder(async () => {
-          // What came after it in the conversation is what counts.
+          // A later request of the conversation counts instead.
           const isNewest = running.get(name) === flight || !running.has(name)
           if (!isOver) leave()
           answeredHere.set(key, true)
@@ -207,7 +207,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
           const marks = { end, answer: answerMark(request, request.links.length, said, hash) }
           return isShared ? keepShared(request, name, marks) : keep(request, name, marks)
         })
-        // Those who come next in the same order know it from memory, and need not wait for it.
+        // Later requests find it in memory and need not wait for the store.
         await kept?.written
       },
     }
@@ -225,7 +225,7 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
         return start(request, isOurs ? name : await unused(request, group))
       })
     },
-    /** The name that a request goes on under, for questions that leave no trace. */
+    /** The name for a request that is not recorded, such as a count. */
     async find(unnamed: Unnamed): Promise<string> {
       const request = placed(unnamed)
       return continued(request, await load(request)) ?? request.base
@@ -233,27 +233,27 @@ export function createConversations({ store, hash, isShared }: ConversationsDeps
   }
 }
 
-/** A request's history, as far as it tells conversations apart. */
+/** The history of a request, for the comparison of conversations. */
 interface History {
   readonly items: readonly Item[]
   readonly links: readonly Link[]
 }
 
 /**
- * What a conversation is found again by: where its last request ended, and what it was answered. The second holds for clients that
- * rewrite their newest message before they send it again; both hold for no other that only began alike.
+ * What identifies a conversation: the end of its last request, and its answers. Answers work for clients that
+ * rewrite their newest message before they resend it. Neither matches another conversation with the same beginning only.
  */
 interface Marks {
   readonly end: string
   readonly answer?: string
 }
 
-/** Answers that are looked at: another model may have given the newest ones. */
+/** The newest answers that are compared; another model may have given the last ones. */
 const NEWEST_ANSWERS = 3
 
 const endOf = ({ links }: History): string => links.at(-1)?.chain ?? ''
 
-/** The marks that a request's conversation may have been left with, each with how much of the history it speaks for. */
+/** The marks that the request's conversation may have, each with the length of the history that it covers. */
 function marksIn(history: History, hash: Hash): ReadonlyMap<string, number> {
   const { items, links } = history
   const marks = new Map(links.map(({ chain }, place) => [chain, place]))
@@ -264,18 +264,18 @@ function marksIn(history: History, hash: Hash): ReadonlyMap<string, number> {
     const last = place
     while (isAnswer(place - 1)) place--
     const said = links.slice(place, last + 1).map(({ index }) => items[index]!)
-    // What was answered tells more than where the request ended.
+    // An answer is better evidence than the end of a request.
     marks.set(answerMark(history, place, said, hash), last + 0.5)
     answers++
   }
   return marks
 }
 
-/** Shorter answers (“Done.”) are given to anybody. */
+/** Shorter answers (“Done.”) are too common to identify a conversation. */
 const LEAST_SIGN = 40
 const COMMON = 'c:'
 const OWN = 'a:'
-/** Of an answer that stands, or will stand, at a place of the history: what it is, and everything up to the answer before it. */
+/** A hash of an answer at a position of the history, and of everything after the previous answer. */
 function answerMark({ items, links }: History, place: number, said: readonly Item[], hash: Hash): string {
   const sign = signOf(said)
   let before = place - 1
@@ -283,11 +283,11 @@ function answerMark({ items, links }: History, place: number, said: readonly Ite
   return `${sign.length < LEAST_SIGN ? COMMON : OWN}${hash(JSON.stringify([links[before]?.chain ?? '', sign])).slice(0, 16)}`
 }
 
-/** Fewer items than this do not show that a client rewrote something. */
+/** With fewer items it cannot be recognised that a client rewrote its history. */
 const LEAST_REWRITTEN = 3
 const REWRITTEN_SHARE = 0.9
 
-/** Whether a client rewrote some of what it had sent: behind the place where the two part, nearly all is still there in order. */
+/** Whether a client rewrote a part of its history: after the first difference, nearly all items are still there in order. */
 function isRewritten(before: readonly Link[], now: readonly Link[]): boolean {
   let shared = 0
   while (shared < before.length && before[shared]!.chain === now[shared]?.chain) shared++
@@ -298,10 +298,10 @@ function isRewritten(before: readonly Link[], now: readonly Link[]): boolean {
   return placed.at(-1) !== undefined && missing <= Math.max(1, covered.length * (1 - REWRITTEN_SHARE))
 }
 
-/** How much of the history in `marks` a conversation that was left like this speaks for; negative when it does not. */
+/** The length of the history in `marks` that a conversation with this state covers; negative if it does not match. */
 function rankOf({ end, answer = '' }: Marks, marks: ReadonlyMap<string, number>): number {
   const atEnd = marks.get(end) ?? -1
-  // One that holds both is meant before one that holds the answer alone, and a common answer alone says nothing.
+  // A conversation that matches both is preferred to one that matches the answer only; a common answer alone is no match.
   const told = answer === '' || (atEnd < 0 && answer.startsWith(COMMON)) ? -1 : (marks.get(answer) ?? -1)
   return told < 0 || atEnd < 0 ? Math.max(atEnd, told) : told + 0.25
 }

@@ -168,7 +168,7 @@ async function recorded(
 /** The conversation goes on from this answer; undefined when nothing could be made of it. */
 async function answered(
   { responses }: GatewayDeps,
-  { visit, wire, owner, held }: OpenedRequest,
+  { visit, wire, owner, providerHistory }: OpenedRequest,
   response: ModelResponse | undefined,
 ): Promise<void> {
   if (response === undefined) return visit?.failed()
@@ -177,7 +177,7 @@ async function answered(
   if (!wire.codec.traits.keepsAnswers || id === undefined) return
   const { tenant, session, agent } = owner
   await responses.remember(tenant, id, { session, agent })
-  await held?.answered(id, response)
+  await providerHistory?.answered(id, response)
 }
 
 /** The policy says stop: the client's SDK gets a complete answer that says why. */

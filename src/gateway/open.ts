@@ -19,7 +19,7 @@ import type { BoundedMap } from '../util/bounded-map.ts'
 import { nextRound } from '../util/yield-now.ts'
 import type { Conversations, Visit } from './conversations.ts'
 import { AIM_HEADER, POLICY_HEADER } from './http/headers.ts'
-import { chainOf, type ChainedRequest, type HeldHistories } from './held-histories.ts'
+import { providerHistoryOf, type ProviderHistory, type ProviderHistories } from './provider-histories.ts'
 import type { HiddenDeps, HiddenSession } from './hidden/session.ts'
 import type { StepOwner } from './hidden/session.ts'
 import { decodeBody, isEncoded } from './http/encoding.ts'
@@ -42,9 +42,9 @@ export interface GatewayParts {
   readonly chain: (items: readonly Item[]) => readonly Link[]
   readonly responses: ResponseSessions
   readonly conversations: Conversations
-  /** Asked for each request: they may change while the gateway runs. */
+  /** Read for each request, because they may change while the gateway runs. */
   readonly settings: () => GatewaySettings
-  /** `bytes`: what the session holds, roughly; undefined to look at it without keeping it. */
+  /** `bytes`: the session's approximate size; undefined to read it without keeping it open. */
   readonly session: (
     options: SessionOptions,
     asked: AskedPolicy | undefined,
@@ -52,18 +52,18 @@ export interface GatewayParts {
   ) => GatewaySession
   readonly learned: LearnedLimits
   readonly quotas: Quotas
-  readonly held: HeldHistories
+  readonly histories: ProviderHistories
   readonly ledger: Ledger
   readonly clock: Clock
   readonly emit: EventSink
   /** Tools of ours that requests get. */
   readonly hidden: HiddenDeps
-  /** Other processes serve the same sessions: an answer ends when it is recorded, since the next request may come to them. */
+  /** Other processes serve the same sessions and may get the next request, so an answer ends after it is recorded. */
   readonly isShared: boolean
 }
 
 export interface GatewayDeps extends GatewayParts {
-  /** What a conversation is kept within after a refusal that teaches nothing about its endpoint: a guess never leaves its conversation. */
+  /** Limits that were guessed after a refusal without numbers. They apply to that conversation only, not to its endpoint. */
   readonly keptWithin: BoundedMap<string, LearnedLimit>
 }
 
@@ -91,29 +91,29 @@ export const clientOf = async (
   { header, path, tenants }: Pick<IncomingRequest, 'header' | 'path' | 'tenants'>,
 ): Promise<string> => tenantOf(await deps.secret(), header, path, deps.settings().tenants ?? tenants)
 
-/** A request that was read: the one value that the rest of its way takes, the engine included. */
+/** A request that was read: the value that all later stages use, the engine included. */
 export interface OpenedRequest {
   readonly incoming: IncomingRequest
   readonly transport: Transport
   readonly route: Route
   readonly wire: Wire
-  /** The body as the client wrote it, unpacked. */
+  /** The client's body, decoded. */
   readonly text: string
-  /** The same as it was read; from `withHiddenSteps` on with the steps that the client never saw. */
+  /** The parsed body; after `withHiddenSteps` it contains the hidden steps. */
   readonly conversation: Conversation
   /** The content chain of its items. */
   readonly links: readonly Link[]
   readonly owner: StepOwner
   readonly session: GatewaySession
-  /** Who pays, where that is not what tells tenants apart. */
+  /** The key that pays, if tenants are not identified by it. */
   readonly key?: string
   readonly mode: 'apply' | 'observe'
   readonly settings: GatewaySettings
-  /** The conversation of a client that sent no name for it. */
+  /** The conversation, if the client sent no name for it. */
   readonly visit: Visit | undefined
-  /** What the provider holds of this conversation, or will. */
-  readonly held: ChainedRequest | undefined
-  /** Tools of ours in this session, and those of them that this request may declare. */
+  /** The history that the provider stores of this conversation, or will store. */
+  readonly providerHistory: ProviderHistory | undefined
+  /** The session's hidden tools, and those that this request may declare. */
   readonly hidden?: HiddenSession
   readonly offer?: ToolOffer
   /** A further step for a tool of ours. */
@@ -149,7 +149,7 @@ export async function open(
   const client = await clientOf(deps, incoming)
   const tenant = mode === 'observe' ? OBSERVED + client : client
   const conversation = deps.bodies.decode(tenant, wire.codec, text)
-  // Of a long history a part at a time, so that other requests get their turn: the chain remembers how far it came.
+  // A long history is hashed in parts, so that other requests get their turn; the chain caches what it has hashed.
   for (let to = CHAIN_STEP; to < conversation.items.length; to += CHAIN_STEP) {
     linksOf(deps, { ...conversation, items: conversation.items.slice(0, to) })
     await nextRound()
@@ -189,10 +189,10 @@ export async function open(
     mode,
     settings,
     visit,
-    held:
+    providerHistory:
       mode === 'observe' || wire.codec.providerHistory === undefined
         ? undefined
-        : chainOf(deps.held, { codec: wire.codec, text, conversation, owner }),
+        : providerHistoryOf(deps.histories, { codec: wire.codec, text, conversation, owner }),
     emit: (event) => deps.emit({ ...event, ...owner, at: deps.clock.now() }),
   }
 }

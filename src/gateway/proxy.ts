@@ -19,9 +19,9 @@ export interface ProxyOptions extends OptionsOf<typeof PROXY> {
   readonly upstreams: Upstreams
   /** Health, metrics, events and the API. */
   readonly control?: Control
-  /** The page at `/`; needs `control`, which knows who may see what. */
+  /** The page at `/`; needs `control`, which checks access. */
   readonly dashboard?: Dashboard
-  /** The compressor's contract for other gateways, at the root. */
+  /** The sidecar API for other gateways, at the root. */
   readonly sidecar?: Sidecar
   readonly onRequest?: (line: ProxyLine) => void
 }
@@ -46,9 +46,9 @@ const ARGUMENTS: readonly Argument[] = [
 
 export interface Proxy {
   readonly url: string
-  /** New upstreams and ways to reach them, for the requests to come. */
+  /** Replaces upstreams and connection settings for later requests. */
   reload(options: ConnectionOptions & { readonly upstreams: Upstreams }): void
-  /** Takes no new requests, lets those in flight end, then lets go. Rejects with `timeout` when some had to be cut off. */
+  /** Accepts no new requests, waits for those in progress, then closes. Rejects with `timeout` if some had to be cut off. */
   close(): Promise<void>
 }
 
@@ -75,10 +75,10 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
   const server = createServer({
     requestTimeout: requestTimeoutMs,
     headersTimeout: Math.min(30_000, requestTimeoutMs),
-    // How often Node looks for clients that are too slow; its own 30 s would let them stay much longer.
+    // How often Node checks for slow clients; its default of 30 s would keep them much longer.
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(requestTimeoutMs / 4)),
   })
-  // Node leaves out what is beyond this number and goes on: a credential could be among it. All are taken, and too many of them refused.
+  // Node silently drops headers beyond this number, possibly a credential. So all are read, and a request with too many is refused.
   server.maxHeadersCount = 0
   server.on('request', (incoming, response) => {
     const work = serve(deps, incoming, response).finally(() => working.delete(work))
@@ -93,7 +93,7 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
     deps.draining = true
     control?.close()
     const cut = await drain(options.drainMs ?? 30_000)
-    // Answers may be out that are not recorded yet.
+    // Some answers may not be recorded yet.
     await Promise.all(working)
     await deps.dispatcher.close()
     if (cut > 0) {
@@ -109,14 +109,14 @@ export async function startProxy(gateway: Gateway, options: ProxyOptions): Promi
       deps.table = upstreamTable(upstreams)
       const before = deps.dispatcher
       deps.dispatcher = createDispatcher(connection)
-      // Ends when its requests have.
+      // Resolves when all requests have ended.
       void before.close()
     },
     close: () => (closing ??= close()),
   }
 }
 
-/** @throws PlimsollError `bad-config` when the address cannot be had. */
+/** @throws PlimsollError `bad-config` if the address cannot be used */
 async function listen(server: Server, port: number, host: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
@@ -138,11 +138,11 @@ const REFUSED: Readonly<Record<string, readonly [problem: string, advice: string
 const SWEEP_MS = 25
 
 /**
- * Lets a server end: no new connections, and those that are there as soon as they have nothing under way. Gives back the function that does
- * so; it resolves when every connection is closed, with the number of those that had to be cut off. Called before the server listens.
+ * Prepares a graceful shutdown: no new connections, and open ones close when they are idle. Returns the function that does
+ * so; it resolves when every connection is closed, with the number of those that were cut off. Called before the server listens.
  */
 function drainable(server: Server): (drainMs: number) => Promise<number> {
-  /** Connections with the number of their answers that are not out yet. Node calls one idle whose answer still waits for a slow reader. */
+  /** The number of unfinished answers per connection. Node also calls a connection idle while a slow client still reads its answer. */
   const busy = new Map<Socket, number>()
   server.on('connection', (socket: Socket) => {
     busy.set(socket, 0)
@@ -158,7 +158,7 @@ function drainable(server: Server): (drainMs: number) => Promise<number> {
   return async (drainMs) => {
     let cut = 0
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    // A kept-alive connection becomes idle when its last answer is out, which may be after this line.
+    // A kept-alive connection becomes idle when its last answer is sent, which may be later than this line.
     const sweep = setInterval(() => {
       for (const [socket, answers] of busy) if (answers === 0 && socket.writableLength === 0) socket.destroySoon()
     }, SWEEP_MS)

@@ -27,12 +27,12 @@ function settledWithin(waitMs: number, promise: Promise<unknown>): Promise<boole
   })
 }
 
-/** The body of an upstream's answer. What was read ahead stays part of it. */
+/** The body of an upstream's answer. Pieces that were read ahead are returned again. */
 export class AnswerBody implements AsyncIterable<Uint8Array> {
   /** Pieces that were read ahead. */
   readonly ahead: Uint8Array[] = []
   readonly #read: () => Promise<IteratorResult<Uint8Array, unknown>>
-  /** A read that nothing has been made of yet: one that came too late for `peek` is the next one's. */
+  /** A pending read that was too late for `peek`; the next read uses it. */
   #reading: Promise<IteratorResult<Uint8Array, unknown>> | undefined
   readonly #cancel: () => void
   #isDiscarded = false
@@ -42,18 +42,18 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
     this.#cancel = cancel
   }
 
-  /** Lets the connection go. */
+  /** Releases the connection. */
   discard(): void {
     this.#isDiscarded = true
     this.#cancel()
   }
 
-  /** Reads the next piece ahead; `late` when none came in time. */
+  /** Reads the next piece ahead; `late` if none arrives in time. */
   async peek(waitMs = Infinity): Promise<Uint8Array | 'end' | 'late'> {
     this.#reading ??= this.#read()
     if (waitMs !== Infinity) {
       if (!(await settledWithin(waitMs, this.#reading))) {
-        // The next read hears of a failure.
+        // The next read reports a failure.
         this.#reading.catch(() => undefined)
         return 'late'
       }
@@ -65,7 +65,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
     return value
   }
 
-  /** All of it as it travelled; undefined when it is longer than `limit`, and then all of it can still be passed on. */
+  /** The whole body as it was received; undefined if it is longer than `limit`. It can then still be forwarded. */
   async whole(limit: number): Promise<Uint8Array | undefined> {
     let size = this.ahead.reduce((sum, piece) => sum + piece.length, 0)
     while (size <= limit) {
@@ -82,7 +82,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
       for (;;) {
         const { done, value } = await (this.#reading ?? this.#read())
         this.#reading = undefined
-        // A reader that is cancelled ends as if it had read everything.
+        // A cancelled reader ends as if everything had been read.
         if (this.#isDiscarded) throw new Error('The answer was given up.')
         if (done === true) return
         yield value
@@ -93,7 +93,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** An answer by its status, headers and body. */
+/** Creates an answer from its status, headers and body. */
 export const answerOf = (status: number, headers: Headers, body: AnswerBody, statusText?: string): UpstreamAnswer => ({
   status,
   statusText,
@@ -105,13 +105,13 @@ export const answerOf = (status: number, headers: Headers, body: AnswerBody, sta
   body,
 })
 
-/** We ask for plain answers; one that comes packed anyway is unpacked here. What this Node cannot unpack passes as it came, unread. */
+/** We request plain answers. One that is encoded anyway is decoded here; if this Node version cannot, it is forwarded unread. */
 export function plainAnswer(answer: UpstreamAnswer): UpstreamAnswer {
   const encoding = answer.header('content-encoding')
   if (!isEncoded(encoding)) return answer
   try {
     const unpack = unpacker(encoding)
-    // A failure on the way shows where the unpacked stream is read.
+    // Errors appear when the decoded stream is read.
     return unpack === undefined
       ? answer
       : withPieces(
@@ -124,7 +124,7 @@ export function plainAnswer(answer: UpstreamAnswer): UpstreamAnswer {
   }
 }
 
-/** The same answer with another body, whose length and encoding are its own. */
+/** The same answer with another body, without the old length and encoding. */
 export function withPieces(
   { status, headers, body }: UpstreamAnswer,
   changes: Headers,
@@ -139,14 +139,14 @@ export function withPieces(
   return answerOf(status, { ...rest, ...changes }, own)
 }
 
-/** Reads an answer while its bytes pass by. Never throws and never changes a byte. */
+/** Reads an answer while its bytes are forwarded. Never throws and never changes a byte. */
 interface ResponseObserver {
   chunk(bytes: Uint8Array): void
-  /** The answer is complete, or was cut off; undefined when nothing could be made of it. */
+  /** Called when the answer is complete or cut off. Undefined if it could not be read. */
   end(): ModelResponse | undefined
 }
 
-/** A body that is no stream is kept until its end to be read, and a stream tells what it says many times over. */
+/** The most bytes of a body that is not streamed, and of a stream's events, that are kept for reading. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 const MAX_STREAM_BYTES = 256 * 1024 * 1024
 
@@ -186,7 +186,7 @@ export function observeResponse(
   }
 }
 
-/** A stream may come as one JSON array of chunks; each is read as an event. */
+/** A stream may be one JSON array of chunks; each is read as an event. */
 function readWhole(codec: Codec, bytes: Buffer): ModelResponse | undefined {
   if (isOverBounds(bytes)) return undefined
   const body: unknown = JSON.parse(bytes.toString('utf8'))
@@ -198,12 +198,12 @@ function readWhole(codec: Codec, bytes: Buffer): ModelResponse | undefined {
 
 /** A refusal comes before the model runs; a client that waits longer than this for the first byte may give up. */
 const HOLD_MS = 10_000
-/** What stands before the first word is small. */
+/** The most bytes that are searched before the first word. */
 const HOLD_BYTES = 64 * 1024
 
 /**
- * The refusal that an answer with a good status turns out to be: an error event before the first word, or an error as the whole
- * body. Nothing of the answer is lost by looking.
+ * Finds a refusal in an answer with a success status: an error event before the first word, or an error as the whole
+ * body. The answer can still be read completely afterwards.
  */
 export async function refusalInside(
   { framing, answers }: Wire,
@@ -235,7 +235,7 @@ export async function refusalInside(
   return undefined
 }
 
-/** An error names itself near the beginning of a body; everything else passes on at its first piece. */
+/** An error is recognisable at the beginning of a body; anything else is forwarded from its first piece on. */
 const MAY_BE_ERROR = /"error"\s*:\s*[{"]|"(?:object|type)"\s*:\s*"error"/
 const HEAD_BYTES = 4_096
 

@@ -15,17 +15,17 @@ import { isRecord, type Fields } from '../../core/values.ts'
 interface AnswerDeps {
   readonly wire: Wire
   readonly hidden: HiddenSession
-  /** Sends the request that goes on; rejects when the upstream refuses it. */
+  /** Sends the next request; rejects when the upstream refuses it. */
   readonly proceed: (request: HiddenNext) => Promise<UpstreamAnswer>
-  /** Other processes may get the next request: what this one recorded has to be there for them. */
+  /** Other processes may get the next request, so records must be in the store before the answer ends. */
   readonly isShared: boolean
   /** One answer of the upstream is complete, hidden or not. */
   readonly recorded: (read: () => ModelResponse | undefined, when: When) => Promise<void>
-  /** Told the last of what `recorded` gave. */
+  /** Called with the last promise that `recorded` returned. */
   readonly settled: (recorded: Promise<void>) => void
 }
 
-/** Carries a stream to the client: calls of our tools are cut out and answered, and the stream goes on with the next answer. */
+/** Forwards a stream to the client. Calls of our tools are removed and answered, and the stream continues with the next answer. */
 export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): AsyncGenerator<Uint8Array> {
   const { hidden, wire } = deps
   const { codec, framing } = wire
@@ -42,9 +42,9 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
   try {
     for (let answer: UpstreamAnswer | undefined = first; answer !== undefined;) {
       const frames = framing.frames()
-      /** The upstream's own words, calls of our tools included. */
+      /** The upstream's answer with the calls of our tools. */
       const said = codec.stream()
-      /** An event that cannot be understood ends the reading along; what comes passes from there on as it is. */
+      /** After an event that cannot be read, the rest of the stream is forwarded unread. */
       let isLost = false
       const pass = ({ raw, event }: Frame): readonly Piece[] => {
         if (event === undefined || isLost) return [raw]
@@ -67,7 +67,7 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
         }
         rest = frames.end().flatMap(pass)
         const callsUs = attempt(() => hidden.partsOf(said.body()).some((part) => hidden.isHidden(part))) === true
-        // The client need not wait for a disk: in this process what comes next in the session is recorded after it.
+        // The client does not wait for the disk: later records of this session are written after this one.
         recorded = deps.recorded(response, callsUs ? 'now' : 'behind')
       } finally {
         recorded ??= deps.recorded(response, 'behind')
@@ -96,11 +96,11 @@ export async function* hiddenStream(deps: AnswerDeps, first: UpstreamAnswer): As
   }
 }
 
-/** A whole answer is kept until its end to be read; a longer one passes as it came. */
+/** Answers that are not streamed are read as a whole; a longer one is forwarded unread. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 /**
- * The one answer that the client gets for all that the upstream said; the bytes as they came where nothing was hidden, undefined where they
+ * The client's answer, joined from all answers of the upstream; the original bytes if nothing was hidden, undefined if they
  * cannot be read.
  */
 export async function hiddenWhole(deps: AnswerDeps, first: UpstreamAnswer): Promise<Uint8Array | undefined> {
@@ -120,7 +120,7 @@ export async function hiddenWhole(deps: AnswerDeps, first: UpstreamAnswer): Prom
     }
     const body = parse(bytes)
     const parts = body === undefined ? undefined : attempt(() => hidden.partsOf(body))
-    // The answer need not wait for a disk: in this process whatever comes next in the session is recorded after it.
+    // The answer does not wait for the disk: later records of this session are written after this one.
     const recorded = deps.recorded(
       () => (body === undefined ? undefined : read(codec, body)),
       parts?.some((part) => hidden.isHidden(part)) === true ? 'now' : 'behind',
@@ -147,7 +147,7 @@ export async function hiddenWhole(deps: AnswerDeps, first: UpstreamAnswer): Prom
 const SILENT =
   '[plimsoll: the model called only tools that are not answered any more in this turn, and said nothing else. Ask it to go on.]'
 
-/** What a client is told where all that is left of an answer is hidden: an empty answer is refused by the same API when it comes back. */
+/** Whether the whole answer is hidden. The client then gets a notice, because APIs refuse an empty answer in the next request. */
 function silence(hidden: HiddenSession, last: readonly Fields[], visible: ModelResponse): ModelResponse | undefined {
   const says = visible.items.some(({ kind, text }) => kind === 'call' || (kind === 'assistant' && text.trim() !== ''))
   return says || !last.some((part) => hidden.isHidden(part)) ? undefined : visible
@@ -164,7 +164,7 @@ function closingAnswer(wire: Wire, visible: ModelResponse): Fields {
   return wire.answers.writer().whole(head, end)
 }
 
-/** The end of a stream that has begun: the text behind what was shown, which can only be thinking. */
+/** Ends a stream with the notice, after what was shown, which can only be thinking. */
 function endingEvents(wire: Wire, visible: ModelResponse): readonly StreamEvent[] {
   const { head, end } = closing(visible)
   const writer = wire.answers.writer()
@@ -187,7 +187,7 @@ function parse(bytes: Uint8Array): Fields | undefined {
 
 const read = (codec: Codec, body: Fields): ModelResponse | undefined => attempt(() => codec.readResponse(body))
 
-/** An upstream may say anything. */
+/** Upstreams may send invalid data. */
 function attempt<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -23,7 +23,7 @@ import type { HiddenStep, HiddenWire, IsOurs, VisibleStream } from '../../format
 import type { SessionStore } from '../../ports/session-store.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 
-/** Most answers of ours to one request of the client. */
+/** The most hidden steps for one request of the client. */
 const MAX_HIDDEN_STEPS = 4
 
 export interface HiddenDeps {
@@ -32,31 +32,31 @@ export interface HiddenDeps {
   readonly tools: HiddenToolDeps
 }
 
-/** The request that goes on after our tools were answered. */
+/** The next request to the upstream, with the results of our tools. */
 export interface HiddenNext {
   readonly conversation: Conversation
-  /** What the engine may declare in it: nothing of ours, once enough was read. */
+  /** The tools that the engine may declare in it: none of ours after the last permitted step. */
   readonly offer: ToolOffer
 }
 
-/** A request into which our tools may come, and what happens to its answers. */
+/** A request that may declare our tools, and how its answers are processed. */
 export interface HiddenSession {
-  /** Told what the engine declared, before the request leaves. */
+  /** Called with what the engine declared, before the request is sent. */
   declared(turn: Pick<PreparedTurn, 'declared' | 'epoch'>): Promise<void>
   stream(): VisibleStream
   partsOf(body: Fields): readonly Fields[]
   assemble(bodies: readonly Fields[], visible: readonly Fields[]): Fields
   isHidden(part: Fields): boolean
   /**
-   * Takes one answer of the upstream. Gives the request that goes on from it, or undefined when the client's turn has come:
-   * nothing of ours in it, or calls of the client's own beside it.
+   * Processes one answer of the upstream. Returns the next request, or undefined when the answer goes to the client: it has no calls of ours,
+   * or calls of the client's own beside them.
    */
   take(parts: readonly Fields[]): Promise<HiddenNext | undefined>
   /** The visible answer is complete: steps become durable. */
   done(visible: ModelResponse | undefined): Promise<void>
 }
 
-/** What of an opened request our tools have to do with. */
+/** The parts of an opened request that our tools need. */
 interface AskingRequest {
   readonly route: { readonly stream?: unknown }
   readonly wire: Wire
@@ -68,7 +68,7 @@ interface AskingRequest {
   readonly settings: { readonly tools?: boolean }
 }
 
-/** The request with the steps that its client never saw back in it, and the tools of ours that it may declare. */
+/** Inserts the hidden steps into the request again, and lists our tools that it may declare. */
 export async function withHiddenSteps<R extends AskingRequest>(
   deps: HiddenDeps,
   request: R,
@@ -81,9 +81,9 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const names = withDesignNames(deps.tools.names(conversation.settings.model))
   const ours = ownedNames(names, conversation)
   const isOurs: IsOurs = (name) => ours.has(name)
-  // A client that has a reader of ours, over MCP, or a tool of its own with that name needs no other.
+  // The client may have our reader over MCP, or a tool of its own with that name; it then gets no second one.
   const mayDeclare = admission !== 'no' && isOurs(COMPACT_READER.name) && readersIn(conversation.tools).size === 0
-  // Without tools of the client's own some providers refuse calls in the history.
+  // Some providers refuse calls in the history of a request without tools.
   if (!mayDeclare && conversation.tools.length === 0) return request
   let scope: Promise<HistoryScope> | undefined
   const asker = async (): Promise<Asker> => ({
@@ -104,7 +104,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
   }
   const restored = restore(conversation, found)
   if (!mayDeclare && restored === conversation) return request
-  // The client's own list of tools, by content: where it did not change, a conversation has the same list.
+  // Identifies the client's list of tools by its content.
   const list = sha256Text(JSON.stringify(conversation.tools.map(({ text }) => text)), 'hex').slice(0, 32)
   let standing = mayDeclare ? await deps.steps.declared(owner, list) : undefined
   const offer = (): ToolOffer => ({
@@ -128,7 +128,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
     isHidden: (part) => mayDeclare && isHidden(part),
     async take(parts) {
       const own = mayDeclare ? parts.filter(isHidden) : []
-      // A model that calls a tool which is not declared any more gets no answer.
+      // Calls of tools that are no longer declared are not answered.
       if (own.length === 0 || taken.length >= MAX_HIDDEN_STEPS) return undefined
       const results: Fields[] = []
       for (const part of own) {
@@ -153,8 +153,8 @@ export async function withHiddenSteps<R extends AskingRequest>(
 }
 
 /**
- * Names that are answered here: readers that the client has no tool of the same name for, declared or called before. A model that calls one
- * which this request does not declare, because it saw it earlier, is answered all the same: the client could not.
+ * The names of tools that we answer: readers, except those whose name the client declares or has called. A model may call one that it saw in
+ * an earlier request and that this request does not declare; we answer that call too, because the client could not.
  */
 function ownedNames(names: readonly string[], { tools, items }: Conversation): ReadonlySet<string> {
   const ours = new Set([...names, ...COMPACT_READS])
@@ -177,33 +177,33 @@ export interface StepOwner {
 }
 
 /**
- * Tools of ours that requests with one list of the client's tools were sent with. They are part of the cached prefix; a client that changes
- * its own list has changed that already, and is decided about anew.
+ * The tools of ours in requests with one particular list of the client's tools. They are part of the cached prefix. When the client changes its
+ * list, the prefix changes anyway, so it is decided again.
  */
 interface Declared {
   /** Empty when it was decided to wait until something is taken out. */
   readonly tools: readonly string[]
-  /** They came with an epoch. */
+  /** They were added by an epoch. */
   readonly withEpoch?: boolean
 }
 
-/** What was hidden in one answer, and how the visible part of that answer begins. */
+/** The hidden steps of one answer, and a hash of its visible part. */
 interface HiddenAnswer {
   readonly steps: readonly HiddenStep[]
-  /** Tells this answer from another one to the same request. */
+  /** Distinguishes this answer from other answers to the same request. */
   readonly sign: string
 }
 
 export type HiddenSteps = ReturnType<typeof hiddenSteps>
 
-/** Hidden steps in the store's values: another process, or this one after a restart, puts the same bytes back. */
+/** Stores hidden steps, so that another process, or this one after a restart, inserts the same bytes. */
 export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>) {
   const nameOf = ({ session, agent }: StepOwner): string => JSON.stringify([session, agent])
   const toolsKey = (owner: StepOwner, tools: string): string => `hidden-tools:${nameOf(owner)}:${tools}`
   const chainsKey = (owner: StepOwner): string => `hidden:${nameOf(owner)}`
   const answerKey = (owner: StepOwner, chain: string): string => `${chainsKey(owner)}:${chain}`
   return {
-    /** Undefined where nothing was decided yet. `tools` names the client's list. */
+    /** Undefined if nothing was decided yet. `tools` identifies the client's list. */
     async declared(owner: StepOwner, tools: string): Promise<Declared | undefined> {
       const stored = await store.getValue(owner.tenant, toolsKey(owner, tools))
       return stored === undefined ? undefined : (JSON.parse(stored) as Declared)
@@ -212,7 +212,7 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>) 
       const { tenant, session } = owner
       const text = JSON.stringify(declared)
       const writing = store.setValue(tenant, toolsKey(owner, tools), text, false, { durable: 'soon', session })
-      // What came with an epoch is decided in another way without it. Anything else a process that loses it decides the same again.
+      // A process that loses the decision would decide the same again, except for tools that an epoch added.
       await (declared.withEpoch === true ? writing : writing.catch(() => undefined))
     },
     /** Chain hashes of the visible requests in whose answers steps are hidden. */
@@ -234,18 +234,18 @@ export function hiddenSteps(store: Pick<SessionStore, 'getValue' | 'setValue'>) 
   }
 }
 
-/** The visible answer by what survives a resend: its calls, or its text where it has none. */
+/** Identifies a visible answer by what a client resends unchanged: its calls, or its text if it has none. */
 export function signOf(items: readonly Item[]): string {
   const calls = items
     .filter((item) => item.kind === 'call')
     .map((item) => firstSendKey(item.callId, item.toolName ?? ''))
   if (calls.length > 0) return JSON.stringify(calls)
   const text = items.flatMap((item) => (item.kind === 'assistant' ? [item.text] : [])).join('')
-  // By its hash: what the model said is kept in the archive, where secrets are taken out, and nowhere else.
+  // A hash, because the model's text is stored only in the archive, where secrets are redacted.
   return sha256Text(text.replace(/\s+/g, ''), 'hex')
 }
 
-/** Items of the model that follow a link, up to what the client added. */
+/** The model's items after a link, up to the client's next item. */
 function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
   const answer: Item[] = []
   for (let i = index + 1; i < items.length && items[i]!.role === 'assistant'; i++) answer.push(items[i]!)
@@ -254,12 +254,12 @@ function answerAfter(items: readonly Item[], { index }: Link): readonly Item[] {
 
 const MAX_CHARACTERS = 20_000_000
 
-/** Reads steps as items. The same step is the same items in every request, so that work done for them once is found again. */
+/** Reads steps as items. A step always gives the same item objects, so that cached work for them is found. */
 export function stepReader(characters = MAX_CHARACTERS) {
   const known = new BoundedMap<string, readonly Item[]>(characters)
   const rests = new WeakMap<Item, Item>()
   return (codec: Codec, wire: HiddenWire) => ({
-    /** The step as the upstream got it; `id` tells it from others of the conversation. */
+    /** The step as it was sent to the upstream; `id` is unique in the conversation. */
     read({ parts, results }: Pick<HiddenStep, 'parts' | 'results'>, id: string): readonly Item[] {
       const messages = wire.continuation(parts, results)
       const key = `${codec.format}\n${id}\n${JSON.stringify(messages)}`
@@ -280,7 +280,7 @@ export function stepReader(characters = MAX_CHARACTERS) {
 
 export type StepReader = ReturnType<ReturnType<typeof stepReader>>
 
-/** The client's answer at hand, from its first item on. */
+/** The position of the visible answer in the client's history. */
 interface VisibleAnswer {
   readonly conversation: Conversation
   readonly from: number
@@ -288,8 +288,8 @@ interface VisibleAnswer {
 }
 
 /**
- * Steps back in the answer that they were hidden in: each as the upstream got it, text before our call included, in front of what is left
- * of the client's own items. A client may have merged texts, cut them into pieces or left thinking out.
+ * Inserts steps into the answer that they were hidden in: each as it was sent to the upstream, with the text before our call, before the rest
+ * of the client's items. A client may have merged texts, split them or omitted thinking.
  */
 function restorationsOf(
   reader: StepReader,
@@ -307,7 +307,7 @@ function restorationsOf(
     const id = `h${from}.${k}`
     if (step.beside) {
       const answered = wire.joinsResults ? items.filter((item) => item.message === after?.message) : []
-      // Without the client's results nothing could stand beside ours.
+      // Our results can only be added to a message with the client's results.
       if (wire.joinsResults && !answered.some(({ kind }) => kind === 'result')) continue
       const own = answered.map((item) => JSON.parse(codec.fragment(conversation, item)) as Fields)
       const behind = wire.joinsResults ? items[from + length + answered.length] : after
@@ -325,7 +325,7 @@ function restorationsOf(
     left = left
       .filter((item) => !gone.includes(item))
       .map((item) => (item.id === cut?.item.id ? reader.rest(cut.item, cut.text) : item))
-    // Where the client has written something else, only what it never saw is put back.
+    // If the client's text differs, only our calls and results are inserted.
     const shown =
       covered === undefined ? reader.read({ parts: step.parts.filter(isOurs), results: step.results }, id) : whole
     const before = left[0] ?? after
@@ -341,11 +341,11 @@ function restorationsOf(
 
 interface Covered {
   readonly gone: readonly Item[]
-  /** An own text that goes on behind the step. */
+  /** A text of the client that continues after the step. */
   readonly cut: { readonly item: Item; readonly text: string } | undefined
 }
 
-/** Which of the client's items a step holds already; undefined when its text does not begin as the step's does. */
+/** The client's items that a step already contains; undefined if its text does not begin like the step's. */
 function coveredBy(step: readonly Item[], own: readonly Item[]): Covered | undefined {
   const thoughts = step.filter(({ kind }) => kind === 'reasoning')
   let text = step
@@ -368,10 +368,10 @@ function coveredBy(step: readonly Item[], own: readonly Item[]): Covered | undef
       break
     } else return undefined
   }
-  // White space at the end is what clients trim.
+  // Clients trim trailing white space.
   return text.trim() === '' ? { gone, cut } : undefined
 }
 
-/** By what only the same thought has; in pieces, where a stream cut it. */
+/** Compares thinking by its seal, or by its text, of which a stream may have sent only a part. */
 const isSame = (thought: Item, own: Item): boolean =>
   own.seal === undefined ? thought.text.includes(own.text) : thought.seal === own.seal

@@ -5,7 +5,7 @@ import { PlimsollError } from '../../core/errors.ts'
 /** Node 20 has no zstd. */
 const { createZstdDecompress: zstd } = zlib as { createZstdDecompress?: () => zlib.Gunzip }
 
-/** Body encodings that this Node can undo. */
+/** Body encodings that this Node version can decode. */
 const UNPACK: ReadonlyMap<string, () => zlib.Gunzip> = new Map([
   ['gzip', () => zlib.createGunzip()],
   ['x-gzip', () => zlib.createGunzip()],
@@ -20,8 +20,8 @@ export const isEncoded = (encoding: string | undefined): encoding is string =>
   encoding !== undefined && encoding !== '' && encoding !== 'identity'
 
 /**
- * Makes what undoes the one encoding of a body; undefined when it is plain. Several on top of each other multiply what a small body can unpack
- * to, and no client of an API packs twice.
+ * Creates a decoder for a body's encoding; undefined for a plain body. Only one encoding is accepted: with several, a small body could unpack
+ * to a huge one, and no API client encodes twice.
  * @throws PlimsollError `unsupported`
  */
 export function unpacker(encoding: string | undefined): zlib.Gunzip | undefined {
@@ -78,7 +78,7 @@ export const bodyTooLarge = (maxBytes: number): PlimsollError =>
     { advice: 'Raise --max-body, or send less.', fields: { maxBytes } },
   )
 
-/** One part of a path as it was meant. @throws PlimsollError `bad-input` */
+/** Decodes one part of a path. @throws PlimsollError `bad-input` */
 export function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -1,12 +1,12 @@
 import type { Headers } from '../read-answer.ts'
 
-/** `off`: not looked at. `observe`: reported and left alone. A name: that policy. */
+/** `off`: the request is forwarded unread. `observe`: it is forwarded unchanged and reported. Any other value is a policy's name. */
 export const POLICY_HEADER = 'x-plimsoll-policy'
 
 /** What compactions are for, over the settings. */
 export const AIM_HEADER = 'x-plimsoll-aim'
 
-/** Headers that belong to one connection, or to the body as it came, and are never passed on. */
+/** Headers that apply to one connection, or to the original body, and are never forwarded. */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -22,14 +22,14 @@ const HOP_BY_HOP = new Set([
   'expect',
 ])
 
-/** Names that a `Connection` header says are for this connection only. */
+/** The names in a `Connection` header, which apply to this connection only. */
 const namedIn = ({ connection = '' }: Headers): readonly string[] =>
   String(connection)
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
 
-/** A client's headers as they go to the upstream, with changes. What is addressed to us, or to this connection, stays here. */
+/** A client's headers for the upstream, with changes. Headers for us, or for this connection, are removed. */
 export function toUpstream(
   own: Headers,
   changes: Readonly<Record<string, string | undefined>>,
@@ -44,7 +44,7 @@ export function toUpstream(
   return changed(out, changes)
 }
 
-/** Undefined takes a header out. */
+/** Undefined removes a header. */
 function changed<H extends Record<string, unknown>>(headers: H, changes: Headers): H {
   Object.assign(headers, changes)
   for (const [name, value] of Object.entries(changes)) if (value === undefined) delete headers[name]
@@ -60,11 +60,11 @@ const CONNECTION_ONLY = new Set([
   'upgrade',
 ])
 
-/** Headers by which a server lets pages of others read it. Which pages may read us is ours to say. */
+/** CORS headers. The upstream's are replaced by ours. */
 const isAboutOrigins = (name: string): boolean =>
   name.startsWith('access-control-') || name === 'timing-allow-origin' || name === 'cross-origin-resource-policy'
 
-/** An upstream's headers as they go to the client, with ours. It cannot speak in our name. */
+/** An upstream's headers for the client, with ours. Headers of the upstream with our prefix are removed. */
 export function toClient(headers: Headers, own: Headers = {}): Record<string, string | readonly string[]> {
   const out: Record<string, string | readonly string[]> = {}
   const connection = namedIn(headers)

@@ -32,7 +32,7 @@ export interface PageRequest {
   readonly audience: () => Promise<Audience>
 }
 
-/** What a request needs; the parts that may change while the proxy runs are read when a request comes in. */
+/** The parts that a request needs. Those that may change while the proxy runs are read for each request. */
 export interface ServeDeps {
   readonly gateway: Gateway
   readonly dispatcher: Dispatcher
@@ -47,7 +47,7 @@ export interface ServeDeps {
   readonly onRequest?: (line: ProxyLine) => void
 }
 
-/** Never rejects: whatever happens becomes an answer or a closed connection, and one line. */
+/** Never rejects: every outcome is an answer or a closed connection, and one log line. */
 export async function serve(deps: ServeDeps, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const startedAt = performance.now()
   const method = incoming.method ?? 'GET'
@@ -66,7 +66,7 @@ export async function serve(deps: ServeDeps, incoming: IncomingMessage, response
   try {
     deps.onRequest(lineOf(method, path, response, performance.now() - startedAt, turn, failure))
   } catch {
-    // A log that cannot be written is no trouble of the request, which is over.
+    // The request is over, so an error while writing the log line is ignored.
   }
 }
 
@@ -98,13 +98,13 @@ async function route(
   const isForSidecar = sidecar?.serves(method, path) === true
   const given = isForSidecar ? (token ?? sidecar.tokenOf(header)) : token
   const isControl = control?.serves(path) === true
-  // The token of the page's address opens the page and what it reads, and no model call.
+  // The token of the page's address permits the page and its API, but no model calls.
   if (!isControl || !control.audiences.isOperator(token))
     authorise(deps.token, isControl ? (token ?? bearerIn(header)) : given, deps.operatorToken)
   if (dashboard?.serves(path) === true) return done(await dashboard.handle({ incoming, response, path, audience }))
   if (isControl) return done(await control.handle(asked))
   if (isForSidecar) {
-    // What is kept for one client is not read by another who sends nothing to be told apart by.
+    // Artifacts of one client must not be readable by another that sends no credential.
     if (sidecar.isReading(path)) await control?.audiences.of({ header, path, token: given })
     const body = await readBody(incoming, deps.gateway.maxBodyBytes)
     return done(send(response, await sidecar.handle({ method, path, header, body })))
@@ -117,7 +117,7 @@ async function route(
     })
   }
   const gone = new AbortController()
-  // An abort costs a stack trace, so only a client that really left gets one.
+  // An abort creates a stack trace, so it is only made for a client that really disconnected.
   response.once('close', () => {
     if (!response.writableFinished) gone.abort()
   })
@@ -159,7 +159,7 @@ interface Outcome {
 
 const done = (_sent: void): Outcome => ({})
 
-/** Carries an answer to the client at its pace. Rejects when the upstream breaks off; ends quietly when the client disconnects. */
+/** Sends an answer to the client at its reading speed. Rejects if the upstream breaks off; resolves if the client disconnects. */
 async function relay({ status, headers, body }: Reply, response: ServerResponse): Promise<void> {
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) } as OutgoingHttpHeaders)
@@ -194,7 +194,7 @@ function fail(response: ServerResponse, route: Route | undefined, cause: unknown
     ? cause
     : new PlimsollError('upstream', `The request failed inside the proxy: ${(cause as Error).message}`, { cause })
   const { status } = error.fields
-  // A body that was not read to its end cannot be followed by another request on the same connection.
+  // After a body that was not read to its end, the connection cannot be reused.
   if (error.code === 'too-large' || error.code === 'forbidden') response.setHeader('connection', 'close')
   send(response, errorAnswer(route?.speaks, error, typeof status === 'number' ? status : undefined))
 }
@@ -216,7 +216,7 @@ async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffe
   return Buffer.concat(chunks, size)
 }
 
-/** Agents that try a WebSocket first fall back to server-sent events when they are told so at once. */
+/** Agents that try a WebSocket first fall back to server-sent events if it is refused at once. */
 export function refuseUpgrade(socket: Duplex): void {
   const body = JSON.stringify({
     error: {

@@ -2,22 +2,22 @@ import type { PlimsollEvent } from '../../core/events.ts'
 import { isOneOf, TOKEN_HEADER, unauthorised } from '../access.ts'
 import { bearerIn, LOCAL_TENANT, OBSERVED, type HeaderReader } from '../identity.ts'
 
-/** Who looks at the proxy: a tenant at what is its own, or the operator at everything. */
+/** A visitor of the page or the API: a tenant, who sees its own data, or the operator, who sees everything. */
 export interface Audience {
-  /** Undefined: all that there is, be it the operator's view or the only tenant's. */
+  /** Undefined: everything, for the operator or the only tenant. */
   readonly tenant?: string
-  /** Asked for each row that is about to be shown. */
+  /** Checked for each row before it is shown. */
   sees(tenant: string): boolean
 }
 
 export interface AudienceDeps {
-  /** PLIMSOLL_OPERATOR_TOKEN. With it, no one else sees everything. */
+  /** PLIMSOLL_OPERATOR_TOKEN. If it is set, only its holder sees everything. */
   readonly operatorToken?: string
-  /** Of the page's address as it is printed at the start. Sees everything; without it the rest stays as it is. */
+  /** The token in the page's address that is printed at the start. Its holder sees everything. */
   readonly pageToken?: string
-  /** Tenants of sessions in the store: those that came with another process count too. Asked each time. */
+  /** Tenants with sessions in the store, those of other processes included. Read for each visit. */
   readonly storedTenants?: () => Promise<readonly string[]>
-  /** The tenant behind a request's own credential. */
+  /** The tenant of a request's credential. */
   readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
 }
 
@@ -33,9 +33,9 @@ export type Audiences = ReturnType<typeof createAudiences>
 const EVERYTHING: Audience = { sees: () => true }
 
 /**
- * While one tenant alone uses a proxy and its store, what there is to see is its own, and a visitor needs nothing to see it. From the second
- * tenant on it takes a token or one's own credential. A second process can bring that tenant at any moment, so the store is asked for each
- * visit, and a visitor without a token is shown the rows of the one tenant that was found and no others.
+ * While only one tenant uses a proxy and its store, all data is its own, so visitors need no token. Once there is a second tenant,
+ * a visitor needs a token or its own credential. Another process can add that tenant at any time, so the store is read for each
+ * visit, and a visitor without a token only sees the rows of the one tenant that was found.
  */
 export function createAudiences(deps: AudienceDeps) {
   let only: string | undefined
@@ -44,9 +44,9 @@ export function createAudiences(deps: AudienceDeps) {
     only ??= clientOf(tenant)
     isShared ||= only !== clientOf(tenant)
   }
-  // What another tenant brings after this visitor was let in is not shown. Events of the installation itself have no tenant.
+  // Data of a tenant that comes later is not shown. Events of the installation itself have no tenant.
   const sole: Audience = { sees: (tenant) => !isShared && (tenant === '' || clientOf(tenant) === only) }
-  /** Whether this is the operator's token, or the one that is printed with the page's address. */
+  /** Whether this is the operator's token, or the one in the page's printed address. */
   const isOperator = (token: string | undefined): boolean => isOneOf([deps.operatorToken, deps.pageToken], token)
   return {
     isOperator,
@@ -55,11 +55,11 @@ export function createAudiences(deps: AudienceDeps) {
       // Events of the installation itself belong to no session.
       if (session !== '') notice(tenant)
     },
-    /** @throws PlimsollError `forbidden` for who shows neither a token nor a credential where there is more than one tenant. */
+    /** @throws PlimsollError `forbidden` without a token and a credential when there is more than one tenant */
     async of({ header, path, token }: Asking): Promise<Audience> {
       if (isOperator(token) || isOneOf([deps.operatorToken], bearerIn(header))) return EVERYTHING
       const tenant = await deps.tenantOf(header, path)
-      // Without an answer of the store it is not known whose it all is: the error goes to the visitor.
+      // If the store does not answer, the tenants are unknown, so the visitor gets the error.
       if (!isShared) for (const stored of (await deps.storedTenants?.()) ?? []) notice(stored)
       if (!isShared && (tenant === LOCAL_TENANT || only === undefined || only === tenant)) return sole
       if (tenant !== LOCAL_TENANT) return { tenant, sees: (other) => clientOf(other) === tenant }

@@ -9,7 +9,7 @@ import type { Metrics } from './metrics.ts'
 
 /** Health, metrics, events and the API of a running proxy. Reads events and nothing else. */
 export interface Control {
-  /** Answered without a token. */
+  /** Whether the path needs no token. */
   isOpen(path: string): boolean
   serves(path: string): boolean
   handle(asked: ControlRequest): Promise<void>
@@ -33,7 +33,7 @@ interface ControlDeps extends AudienceDeps {
   readonly isReady: () => Promise<boolean>
 }
 
-/** `/health` is where those who call us as a compressor look. */
+/** Callers of the sidecar use `/health`. */
 const OPEN = new Set(['/healthz', '/health', '/readyz'])
 
 const KEEP_ALIVE_MS = 15_000
@@ -81,7 +81,7 @@ export function createControl(deps: ControlDeps): Control {
   }
 }
 
-/** Numbers of all tenants together, which are nobody's own. */
+/** Sums over all tenants, which belong to none of them. */
 function metrics({ text }: Metrics, response: ServerResponse, { tenant }: Audience): void {
   if (tenant !== undefined) {
     throw unauthorised(
@@ -92,7 +92,7 @@ function metrics({ text }: Metrics, response: ServerResponse, { tenant }: Audien
   response.writeHead(200, { ...PRIVATE, 'content-type': 'text/plain; version=0.0.4' }).end(text())
 }
 
-/** Whose data is asked for. @throws PlimsollError `forbidden` for a tenant that is not one's own. */
+/** The tenant of a request for data. @throws PlimsollError `forbidden` for another tenant */
 function tenantIn(url: URL, audience: Audience): string | undefined {
   const wanted = url.searchParams.get('tenant') ?? audience.tenant
   if (wanted === undefined || audience.sees(wanted)) return wanted
@@ -101,7 +101,7 @@ function tenantIn(url: URL, audience: Audience): string | undefined {
 
 const flat = ({ number, event }: NumberedEvent): object => ({ number, ...event })
 
-/** Pages of others can neither embed nor guess at what is here. */
+/** Other websites can neither embed these pages nor detect their content. */
 const PRIVATE = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -146,12 +146,12 @@ function ledgerOf(ledger: Ledger, url: URL, tenant: string | undefined): object 
   }
 }
 
-/** What may wait for a listener that does not read. It can come back with `Last-Event-ID`. */
+/** The most bytes that wait for a listener that does not read. It can reconnect with `Last-Event-ID`. */
 const MAX_WAITING_BYTES = 1024 * 1024
-/** What is left of a stream when the proxy closes may take this long to be read. */
+/** How long listeners may read the rest of a stream when the proxy closes. */
 const LAST_WORDS_MS = 500
 
-/** Server-sent events; a client that comes back with `Last-Event-ID` misses nothing that is still kept. */
+/** Server-sent events. A client that reconnects with `Last-Event-ID` gets all events since then that are still kept. */
 function follow(
   hub: EventHub,
   streams: Set<ServerResponse>,
@@ -183,14 +183,14 @@ function follow(
   })
 }
 
-/** A listener that does not read must not keep the process. */
+/** A listener that does not read must not keep the process alive. */
 function end(stream: ServerResponse): void {
   const timer = setTimeout(() => stream.destroy(), LAST_WORDS_MS)
   stream.once('close', () => clearTimeout(timer))
   stream.end()
 }
 
-/** An event with its place in the stream of this process. */
+/** An event and its number in the stream of this process. */
 export interface NumberedEvent {
   readonly number: number
   readonly event: PlimsollEvent
@@ -198,7 +198,7 @@ export interface NumberedEvent {
 
 export type EventHub = ReturnType<typeof createEventHub>
 
-/** The one stream of events: the newest ones, and those who listen. */
+/** The process's stream of events: keeps the newest ones and calls the listeners. */
 export function createEventHub(keep = 2_000) {
   const kept: NumberedEvent[] = []
   const listeners = new Set<(numbered: NumberedEvent) => void>()
@@ -207,7 +207,7 @@ export function createEventHub(keep = 2_000) {
     take(event: PlimsollEvent): void {
       const numbered = { number: ++last, event }
       kept.push(numbered)
-      // Cut now and then, not each time: shifting a long array for every event would be quadratic.
+      // Trimmed in batches: shifting a long array for every event would be quadratic.
       if (kept.length > keep * 2) kept.splice(0, kept.length - keep)
       for (const listener of listeners) listener(numbered)
     },

@@ -17,7 +17,7 @@ export interface QuotaRule {
   readonly agents?: string
 }
 
-/** Who asks. */
+/** The sender of a request. */
 interface Asking {
   readonly tenant: string
   readonly credential: string
@@ -29,7 +29,7 @@ const MOST_CREDENTIALS = 100
 /** Smaller changes are neither told nor stored. */
 const LEAST_CHANGE = 0.01
 
-/** What the store holds of a tenant's credentials, the newest last. */
+/** The stored usage of a tenant's credentials, newest last. */
 export async function storedQuotas(store: Pick<SessionStore, 'getValue'>, tenant: string): Promise<CredentialQuota[]> {
   return Object.values(Object(parsedJson((await store.getValue(tenant, KEY)) ?? '[]'))) as CredentialQuota[]
 }

@@ -14,13 +14,13 @@ import { bearerIn, type HeaderReader } from '../identity.ts'
 
 /**
  * The contract by which other gateways call a compressor beside them: messages in, messages out, and a way to get back what was
- * taken out. The same engine does it, so whatever was cut once is cut the same way again.
+ * removed. It uses the same engine, so what was shortened once is shortened in the same way again.
  */
 export interface Sidecar {
   serves(method: string, path: string): boolean
   /** Gives back what was stored. */
   isReading(path: string): boolean
-  /** The proxy's token as these callers send it. */
+  /** The proxy's token in the header that these callers use. */
   tokenOf(header: HeaderReader): string | undefined
   handle(request: SidecarRequest): Promise<Answer>
 }
@@ -36,7 +36,7 @@ interface SidecarDeps {
   readonly tenantOf: (header: HeaderReader, path: string) => Promise<string>
   readonly session: (options: SessionOptions) => Session
   readonly read: (tenant: string, handle: Handle) => Promise<Uint8Array | undefined>
-  /** Whether something is stored under it. */
+  /** Whether an artifact with this handle exists. */
   readonly has: (tenant: string, handle: Handle) => Promise<boolean>
   readonly values: Pick<SessionStore, 'getValue' | 'setValue'>
   readonly window: () => number | undefined
@@ -98,7 +98,7 @@ async function compress(deps: SidecarDeps, tenant: string, body: Fields, header:
         },
       ],
     })
-    // What cannot be made to fit is the provider's to refuse; an error here would stop the caller's request.
+    // A request that cannot be made to fit is returned unchanged, and the provider refuses it; an error here would stop the caller's request.
     .catch((error: unknown) => {
       if (isPlimsollError(error) && DOES_NOT_FIT.has(error.code)) return undefined
       throw error
@@ -148,8 +148,8 @@ async function hashOf(pathname: string, body: Uint8Array): Promise<string> {
 }
 
 /**
- * What the edits put away. A record quotes what people wrote, and anybody can write a handle, so one that a record names counts only if
- * something is stored under it.
+ * The artifacts that edits refer to. A record quotes people, who can write any handle, so a handle in a record counts only if
+ * the artifact exists.
  */
 async function handlesOf(deps: SidecarDeps, tenant: string, edits: Plan): Promise<readonly Handle[]> {
   const own = new Set<Handle>()
@@ -163,11 +163,11 @@ async function handlesOf(deps: SidecarDeps, tenant: string, edits: Plan): Promis
   return [...own]
 }
 
-/** Callers look for 24 hex digits behind `hash=`; they stand for a handle of ours. */
+/** Callers search for 24 hex digits after `hash=`; each maps to one of our handles. */
 async function publish(deps: SidecarDeps, tenant: string, handles: readonly Handle[]): Promise<Map<Handle, string>> {
   const hashes = new Map<Handle, string>()
   for (const handle of handles) hashes.set(handle, createHash('sha256').update(handle).digest('hex').slice(0, 24))
-  // All at once: the store writes what is asked for at the same time together.
+  // In parallel, so that the store can write them together.
   await Promise.all([...hashes].map(([handle, hash]) => deps.values.setValue(tenant, `retrieve:${hash}`, handle, true)))
   return hashes
 }

@@ -21,15 +21,15 @@ interface FirstStep {
   readonly bytes: number
 }
 
-export type HeldHistories = ReturnType<typeof heldHistories>
+export type ProviderHistories = ReturnType<typeof providerHistories>
 
-/** First requests wait in memory, and are written down when one continues them. */
+/** First requests stay in memory, and are stored when another request continues them. */
 const FIRST_BYTES = 16 * 1024 * 1024
-/** A chain that is longer was not made by an agent. */
+/** No agent makes a longer chain. */
 const MOST_STEPS = 10_000
 
-/** What a provider holds of chained conversations, as far as it passed here. */
-export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>) {
+/** The histories that providers store for chained conversations, as far as they passed through this gateway. */
+export function providerHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>) {
   const firsts = new BoundedMap<string, FirstStep>(FIRST_BYTES)
   const keyOf = (response: string): string => `response-held:${response.slice(0, 200)}`
   const nameOf = (tenant: string, response: string): string => `${tenant}\n${response}`
@@ -54,7 +54,7 @@ export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>
       firsts.delete(first)
       await write(response, step)
     },
-    /** Every item up to the end of a response; undefined where one of its ancestors never passed here, or cannot be repeated. */
+    /** All items up to the end of a response; undefined if an ancestor did not pass through here, or cannot be repeated. */
     async upTo(tenant: string, response: string): Promise<readonly string[] | undefined> {
       const steps: HeldStep[] = []
       for (let id: string | undefined = response; id !== undefined;) {
@@ -68,9 +68,9 @@ export function heldHistories(store: Pick<SessionStore, 'getValue' | 'setValue'>
   }
 }
 
-/** One request of a history that the provider holds, or that it may hold from here on. */
-export interface ChainedRequest {
-  /** The request with everything before it; undefined where not all of that passed here. */
+/** A request of a history that the provider stores, or may store from now on. */
+export interface ProviderHistory {
+  /** The request with its whole history; undefined if not all of it passed through here. */
   writeOut(): Promise<string | undefined>
   answered(response: string, answer: ModelResponse): Promise<void>
 }
@@ -82,11 +82,11 @@ interface RequestToChain {
   readonly owner: Owner
 }
 
-/** Undefined where the provider keeps nothing that a request could repeat. */
-export function chainOf(
-  histories: HeldHistories,
+/** Undefined if the provider stores nothing that a request could repeat. */
+export function providerHistoryOf(
+  histories: ProviderHistories,
   { codec, text, conversation, owner }: RequestToChain,
-): ChainedRequest | undefined {
+): ProviderHistory | undefined {
   const { previousResponseId: before, conversationId } = conversation.settings
   const { providerHistory } = codec
   if (providerHistory === undefined || conversationId !== undefined) return undefined
@@ -97,7 +97,7 @@ export function chainOf(
       return earlier === undefined ? undefined : providerHistory.writeOut(conversation, earlier)
     },
     async answered(response, { repeatable }) {
-      // After a hidden step the provider holds what the client's request did not bring.
+      // After a hidden step, the provider stores items that are not in the client's request.
       if (++answers > 1 || repeatable === undefined || !providerHistory.isKept(conversation)) return
       const withAnswer = (items: readonly string[] | undefined): readonly string[] | undefined =>
         items === undefined ? undefined : [...items, ...repeatable]
