@@ -7,23 +7,23 @@ import type { SessionStore } from '../ports/session-store.ts'
 
 /** The log that carries events between processes. */
 const LOG = 'live-events'
-/** Longer, it is removed and begins anew: events are a view, and what must not be lost stands in the logs of sessions. */
+/** A longer log is removed and started again: events are only shown, and everything important is in the logs of sessions. */
 const LONGEST_LOG = 1_000
-/** How often events are sent, all of that time in one record, and those of others are looked for. */
+/** How often events are sent, in one record, and those of other processes are read. */
 const ROUND_MS = 250
-/** A server that is away, or a disk that is full, must not fill the memory of a proxy as well. */
+/** The most waiting events, so that an unreachable server or a full disk does not fill the memory. */
 const MAX_WAITING = 10_000
 
 export interface LiveEvents {
   /** Never throws and never waits. */
   publish(event: PlimsollEvent): void
-  /** Sends what still waits. The store stays open. */
+  /** Sends the waiting events. The store stays open. */
   close(): Promise<void>
 }
 
 /**
- * Live events of all processes that share a store: a dashboard on one proxy shows the work of all of them. `hear` gets those of the others,
- * from now on, at most once and in their sender's order. `onTrouble` is told when events could not be sent or read; nothing else suffers.
+ * Live events of all processes that share a store, so that the dashboard of one proxy shows all of them. `hear` gets those of the others,
+ * from now on, at most once and in their sender's order. `onTrouble` is called when events could not be sent or read; nothing else is affected.
  */
 export function liveEvents(
   store: SessionStore,

@@ -17,10 +17,10 @@ export function schemaOf(url: string): { url: string; schema?: string } {
   return { url: rest.replace('?&', '?').replace(/\?$/, ''), schema: decodeURIComponent(found[1]) }
 }
 
-/** Addresses end up in messages and logs; passwords must not. */
+/** Removes the password from an address, for messages and logs. */
 export const withoutPassword = (url: string): string => url.replace(/^([a-z]+:\/\/[^:@/]*):[^@/]*@/i, '$1:***@')
 
-/** Everything that an address of a store decides: a new store fills all of it. */
+/** Everything that depends on the kind of a store's address. */
 interface StoreScheme {
   store(url: string, options: { clock?: Clock; seal?: Seal }): MaintainedStore
   /** The address of the artifacts that belong to it, unless told otherwise. */
@@ -46,7 +46,7 @@ const SCHEMES: Readonly<Record<string, StoreScheme>> = {
 export function storeSchemeOf(url: string): StoreScheme {
   const scheme = url.slice(0, url.indexOf(':') + 1)
   const found = SCHEMES[scheme]
-  // The memory has no place to name; every other store does.
+  // Only the memory store has no path.
   if (found !== undefined && (scheme === 'memory:') === (url === scheme)) return found
   throw new PlimsollError('bad-config', `There is no store for the address ${JSON.stringify(withoutPassword(url))}.`, {
     advice: 'Use memory:, sqlite:./plimsoll.db or postgres://user@host/database.',

@@ -8,7 +8,7 @@ import { type Summarizer, summaryAnswerOf, type SummaryRequest } from '../ports/
 /** A summary is never longer. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
-/** Longer error bodies tell nothing more. */
+/** Error bodies are cut to this length. */
 const ERROR_CHARACTERS = 300
 
 /** A conversation of no wire: every codec writes it in its own. */
@@ -30,7 +30,7 @@ function conversationOf(model: string, { system, prompt, maxOutputTokens }: Summ
   }
 }
 
-/** A driver, a model behind HTTP, a function from prompt to text, or `mechanical` for none. */
+/** A driver, a model behind HTTP, a function from prompt to text, or `mechanical` for no model. */
 export type SummarizerChoice =
   | Summarizer
   | SummarizerSettings
@@ -52,13 +52,13 @@ export interface SummarizerSettings {
   readonly fetch?: typeof fetch
 }
 
-/** What a wire says about calling a model that speaks it. */
+/** The parts of a wire that are needed to call its models. */
 export interface SummarizerWire {
   readonly codec: Codec
   readonly routes: { path(model: string, stream: boolean): string }
   readonly endpoint: {
     readonly url: string
-    /** What base URLs end with, and paths begin with. */
+    /** The end of base URLs, with which paths begin. */
     readonly sdkPath: string
     readonly isLocal: boolean
     readonly keys: readonly string[]
@@ -73,7 +73,7 @@ export interface OpenSummarizerDeps {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-/** A window that every current model has; a function says nothing about its own. */
+/** The window of a model behind a function; every current model has at least this one. */
 const FUNCTION_WINDOW = 128_000
 
 export function openSummarizer(choice: SummarizerChoice | undefined, deps: OpenSummarizerDeps): Summarizer | undefined {
@@ -86,7 +86,7 @@ export function openSummarizer(choice: SummarizerChoice | undefined, deps: OpenS
   }
 }
 
-/** A model behind HTTP, on any of the wires. One request per summary; whatever is no answer rejects. */
+/** A model behind HTTP, on any wire. One request per summary; rejects without an answer. */
 function overHttp(
   settings: SummarizerSettings,
   { wires, windowOf, env = process.env }: OpenSummarizerDeps,
@@ -101,7 +101,7 @@ function overHttp(
   const { codec, routes, endpoint } = wire
   const variable = endpoint.keys.find((name) => (env[name] ?? '') !== '')
   const key = settings.apiKey ?? env[variable ?? '']
-  // A local server wants no key; a vendor's own address does.
+  // Local servers need no key; vendors do.
   if (key === undefined && settings.baseUrl === undefined && !endpoint.isLocal) {
     throw new PlimsollError('bad-config', `There is no key for the summarizer ${model}.`, {
       advice: `Set ${endpoint.keys[0]}, or give apiKey.`,

@@ -5,7 +5,7 @@ import type { Wire } from '../formats/registry.ts'
 import { errorTypeOf, eventsOf, type AnswerEnd, type AnswerHead } from '../formats/wire/answer.ts'
 import type { StreamKind } from '../formats/wire/wire.ts'
 
-/** A response that we give ourselves, in the client's own wire. */
+/** A response that we write ourselves, in the client's wire. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ export const statusOf = (error: PlimsollError): number =>
       ? 429
       : (STATUS[error.code] ?? 400)
 
-/** The error in the shape of the client's wire; where none is known, in the one that most clients read. */
+/** The error in the shape of the client's wire; if that is unknown, in the most common shape. */
 export const errorBody = (wire: Wire | undefined, status: number, code: string, message: string): Fields =>
   wire === undefined
     ? { error: { message, type: errorTypeOf(status), code, param: null } }
@@ -63,7 +63,7 @@ interface LocalAnswer extends AnswerHead {
   readonly stream: false | StreamKind
 }
 
-/** A complete, valid answer of the client's own wire, said by us: what a `halt` looks like to an SDK. */
+/** A complete, valid answer in the client's wire, which an SDK gets for a `halt`. */
 export function localAnswer(
   { answers, framing }: Wire,
   given: LocalAnswer,

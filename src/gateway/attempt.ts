@@ -26,14 +26,14 @@ export interface Attempt {
 export interface Sent {
   readonly attempt: Attempt
   readonly answer: UpstreamAnswer
-  /** What the answer refuses, whether its status says so or only its words. */
+  /** The refusal in the answer, by its status or its text. */
   readonly refusal?: ClassifiedError
-  /** The body of an error status, which had to be read to be understood; absent when it is too long for one. */
+  /** The body of an error status, which was read to classify the error; absent if it is too long. */
   readonly errorBody?: Uint8Array
   readonly recovered: boolean
 }
 
-/** Of these upstreams the first on which it fits; undefined when it fits on none of them and others are left. */
+/** The first of these upstreams on which the request fits; undefined if it fits on none of them and others are left. */
 export async function fit(
   deps: GatewayDeps,
   request: OpenedRequest,
@@ -54,7 +54,7 @@ export async function fit(
   } catch (error) {
     if (!doesNotFit(error)) throw error
     const [first] = targets
-    // What was learned may be out of date: before it is a reason to refuse, the endpoint is asked itself.
+    // A learned limit may be out of date: before the request is refused because of it, the endpoint is tried without it.
     if (first?.learned !== undefined) {
       const asked = await attemptAt(request, upstreams.slice(0, 1), [{ ...first, learned: undefined }]).catch(
         (again: unknown) => {
@@ -84,7 +84,7 @@ const conversationKey = (
   { endpoint = '', model }: Target,
 ): string => JSON.stringify([tenant, session, agent, endpoint, model])
 
-/** The request as the engine makes it fit; each target belongs to the upstream at the same place. */
+/** Lets the engine make the request fit. Each target belongs to the upstream at the same index. */
 async function attemptAt(
   request: OpenedRequest,
   upstreams: readonly Upstream[],
@@ -99,7 +99,7 @@ async function attemptAt(
     targets,
     key,
     tools: offer,
-    // What is only observed asks nobody, and an upstream of another wire has no cache of this one's prefix.
+    // An observed request makes no side requests, and an upstream of another wire has no cache of this prefix.
     sendTo: (at) =>
       mode === 'apply' && !isForeign(upstreams[at]!, route) ? sideRequest(request, upstreams[at]!) : undefined,
     writeOut: mode === 'apply' ? providerHistory?.writeOut : undefined,
@@ -111,7 +111,7 @@ async function attemptAt(
   return { upstream: upstreams[prepared.chosen]!, target: targets[prepared.chosen]!, prepared }
 }
 
-/** Longer error bodies than this are no error bodies. */
+/** Longer bodies are not read as errors. */
 const MAX_ERROR_BYTES = 1024 * 1024
 
 /** Undefined when this upstream failed and another is left. */
@@ -183,14 +183,14 @@ async function send(
 
 const askingOf = ({ owner: { tenant, agent }, key = tenant }: OpenedRequest) => ({ tenant, agent, credential: key })
 
-/** Statuses that say something about the upstream and nothing about the request. */
+/** Statuses that are about the upstream, not the request. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
 type SizeError = ClassifiedError & { readonly kind: 'overflow' | 'body-size' }
 const isTooLarge = (error: ClassifiedError): error is SizeError =>
   error.kind === 'overflow' || error.kind === 'body-size'
 
-/** Learns what the endpoint said, reduces once more and sends once more; undefined when that cannot help or did not. */
+/** Learns from the refusal, reduces and sends once more; undefined if that cannot help or did not. */
 async function reduceAndRetry(
   deps: GatewayDeps,
   request: OpenedRequest,
@@ -209,7 +209,7 @@ async function reduceAndRetry(
   await closeTurn(request, first.attempt, first.answer, counted)
   if (learned !== undefined) await learn(deps, request, first.attempt, learned, 'refusal')
   if (retry === undefined) return undefined
-  // Of a history that the provider holds nothing can be taken out; where it is known, all of it is sent in its place.
+  // A history that the provider stores cannot be reduced; if it is known here, it is sent in full instead.
   if (isChained(request.conversation.settings) && (await request.providerHistory?.writeOut()) === undefined)
     return undefined
   try {
@@ -224,13 +224,13 @@ async function reduceAndRetry(
     }
     return { ...again, recovered }
   } catch (error) {
-    // It cannot be made smaller: the client gets the provider's own words, which its own compaction may understand.
+    // It cannot be made smaller: the client gets the provider's error, which its own compaction may recognise.
     if (doesNotFit(error)) return undefined
     throw error
   }
 }
 
-/** Nothing is learned where the user named the window. */
+/** Nothing is learned if the user set the window. */
 export async function learn(
   deps: GatewayDeps,
   { owner, emit }: OpenedRequest,
@@ -256,7 +256,7 @@ export const closeTurn = async (
   await session.record(closing).catch(() => undefined)
 }
 
-/** The same request further on, after a hidden step: to the same upstream and with the same care. */
+/** The next request after a hidden step, to the same upstream, with the same recovery. */
 export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: Upstream): Promise<Sent> {
   const own = { ...request, isOwnStep: true } as const
   const attempt = await fit(deps, own, [upstream])
@@ -270,7 +270,7 @@ export async function goOn(deps: GatewayDeps, request: OpenedRequest, upstream: 
   )
 }
 
-/** What goes to an upstream of the client's own wire, on the client's path and with its credentials. */
+/** The request to an upstream of the client's wire, with the client's path and credentials. */
 function outboundOf(
   request: OpenedRequest,
   upstream: Upstream,
@@ -279,14 +279,14 @@ function outboundOf(
   const { incoming, mode } = request
   const { model } = upstream
   const untouched = mode === 'observe' || (prepared.text === request.text && model === undefined)
-  // Answers are read along and may have to be rewritten, so they come plain.
+  // Plain answers are requested, because they are read and may be rewritten.
   const headers: Record<string, string | undefined> = { 'accept-encoding': 'identity' }
   if (!untouched && isEncoded(incoming.header('content-encoding'))) headers['content-encoding'] = undefined
   if (mode === 'apply') Object.assign(headers, mergeHeaders(prepared.headers, incoming.header))
   return {
     upstream,
     path: pathAt(request, upstream),
-    // Untouched requests leave as the bytes that came in, packed or not.
+    // Untouched requests leave as the bytes that came in, encoded or not.
     body: untouched
       ? incoming.body
       : Buffer.from(model === undefined ? prepared.text : withModel(prepared.text, model)),
@@ -294,17 +294,17 @@ function outboundOf(
   }
 }
 
-/** The client's path, asking for the upstream's own model where the path names one. */
+/** The client's path, with the upstream's model if the path names one. */
 export const pathAt = ({ incoming, route }: OpenedRequest, { model }: Upstream): string =>
   model === undefined ? incoming.path : withPathModel(incoming.path, route, model)
 
-/** The same body asking for another model; every other byte stays. A body that names none stays as it is. */
+/** The body with another model; every other byte stays. A body without a model stays unchanged. */
 export function withModel(text: string, model: string): string {
   const node = member(indexJson(text), 'model')
   return node === undefined ? text : text.slice(0, node.start) + JSON.stringify(model) + text.slice(node.end)
 }
 
-/** Lists such as `anthropic-beta` grow by our entry; what the client asked for stays in them. */
+/** Adds our entry to lists such as `anthropic-beta`; the client's entries stay. */
 export function mergeHeaders(needed: Readonly<Record<string, string>>, own: HeaderReader): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(needed)) {
@@ -317,7 +317,7 @@ export function mergeHeaders(needed: Readonly<Record<string, string>>, own: Head
 /** A summary is never longer. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
-/** Sends a request of ours to where the client's goes, on its path and with its credentials, and reads the whole answer. */
+/** Sends a request of ours to the client's upstream, with its path and credentials, and reads the whole answer. */
 const sideRequest =
   (request: OpenedRequest, upstream: Upstream): SendToModel =>
   async ({ body, headers, signal }) => {

@@ -14,13 +14,13 @@ import { errorBody } from './answer.ts'
 import { withPieces, type UpstreamAnswer } from './read-answer.ts'
 import type { Outbound, Transport, Upstream } from './types.ts'
 
-/** A request of the client's wire, on its way to a upstream that speaks another. */
+/** A request for an upstream of another wire. */
 interface Crossing {
   readonly to: Wire
   readonly upstream: Upstream & { readonly model: string; readonly wire: string }
   readonly route: Route
   readonly conversation: Conversation
-  /** What the answer may have where the client names no cap and the other wire wants one. */
+  /** The output cap if the client sets none and the other wire requires one. */
   readonly maxOutputTokens?: number
 }
 
@@ -30,14 +30,14 @@ interface Crossed {
   readonly losses: readonly Loss[]
 }
 
-/** Whether an upstream speaks another wire than the client, so that everything has to be written anew for it. */
+/** Whether an upstream uses another wire than the client, so that requests have to be converted. */
 export const isForeign = (
   upstream: Upstream,
   route: Route,
 ): upstream is Upstream & { readonly wire: string; readonly model: string } =>
   upstream.wire !== undefined && upstream.model !== undefined && upstream.wire !== route.wire
 
-/** The request in the upstream's own wire, with what did not come along. */
+/** The request in the upstream's wire, with the losses of the conversion. */
 function crossRequest({ to, upstream, route, conversation, maxOutputTokens }: Crossing): Crossed {
   const { settings } = conversation
   const stream = route.stream === 'events' || settings.stream
@@ -55,7 +55,7 @@ function crossRequest({ to, upstream, route, conversation, maxOutputTokens }: Cr
   return { text, stream, losses }
 }
 
-/** Why a request cannot be written for an upstream: what would be lost, and rules of the other wire that it would break. */
+/** Why a request cannot be converted for an upstream: losses, and rules of the other wire that it would break. */
 export function obstaclesOf(given: Omit<Crossing, 'to'>): readonly string[] {
   const { upstream, route } = given
   const to = byName.get(upstream.wire)
@@ -89,7 +89,7 @@ interface CrossSending extends Crossing {
   readonly emit: (event: EventBody) => void
 }
 
-/** Sends a request across, and gives back an answer in the client's wire. */
+/** Sends a converted request and returns the answer in the client's wire. */
 export async function sendAcross(transport: Transport, sending: CrossSending): Promise<UpstreamAnswer> {
   const { from, to, upstream, text, nowSeconds, emit } = sending
   const crossed = crossRequest(sending)
@@ -120,14 +120,14 @@ function crossOutbound(
       'content-type': 'application/json',
       accept: crossed.stream ? framing.accept : 'application/json',
       'accept-encoding': 'identity',
-      // Beside these only the upstream's own configured headers are sent: a client's key is never shown to another vendor.
+      // Only these and the upstream's configured headers are sent: a client's key is never sent to another vendor.
       ...endpoint.headers(undefined),
     },
     foreign: true,
   }
 }
 
-/** An answer that is no stream is kept until its end to be converted. */
+/** The longest answer without streaming that is converted; it is kept in memory until its end. */
 const MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
 /** The answer in the client's wire. */
@@ -148,7 +148,7 @@ async function* crossWhole(
   const text = Buffer.from(bytes).toString('utf8')
   const answer = (isOverBounds(bytes) ? undefined : parsedJson(text)) ?? text
   const response = status < 400 ? to.codec.readResponse(answer) : undefined
-  // A good status with an error inside is for the caller to find, in the client's words.
+  // An error in an answer with a success status is converted too, and the caller finds it.
   const isError = response === undefined || (response.items.length === 0 && hasError(answer))
   const written = isError
     ? clientError(from, Math.max(400, status), answer)
@@ -169,7 +169,7 @@ async function* crossStream(
   const take = ({ data, event }: StreamEvent): readonly Piece[] => {
     if (isOver) return []
     const written = translation.push({ data, event })
-    // What has no counterpart still tells the client that the connection is alive.
+    // Events without a counterpart become keep-alives.
     if (translation.error() === undefined) return written.length === 0 ? [keepAlive] : written.map(write)
     isOver = true
     return [write(from.answers.errorEvent(clientError(from, 400, { error: translation.error() })))]
@@ -179,7 +179,7 @@ async function* crossStream(
   yield bytesOf([...rest, ...(isOver ? [] : translation.end().map(write))])
 }
 
-/** The provider's own words in the client's shape. */
+/** The provider's error message in the shape of the client's wire. */
 function clientError(from: Wire, status: number, body: unknown): Fields {
   const error = isRecord(body) && isRecord(body['error']) ? body['error'] : isRecord(body) ? body : {}
   const words = error['message'] ?? (isRecord(body) ? body['error'] : body)

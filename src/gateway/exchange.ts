@@ -15,11 +15,11 @@ import { observeResponse, type Headers, type UpstreamAnswer } from './read-answe
 import type { Reply, Upstream, When } from './types.ts'
 import { cannotCross, isForeign, obstaclesOf } from './cross-wire.ts'
 
-/** prepare → send → recover an overflow once, or move to the next upstream → pass the answer on while reading along. */
+/** prepare → send → recover an overflow once, or move to the next upstream → forward the answer while reading it. */
 export async function exchange(deps: GatewayDeps, request: OpenedRequest): Promise<Reply> {
   const startedAt = deps.clock.now()
   const { route, conversation } = request
-  /** With what keeps the request from an upstream that speaks another wire; nothing, where the wire is the client's. */
+  /** With the reasons why the request cannot be converted to the upstream's wire; none if it is the client's. */
   const candidates = request.incoming.upstreams.map((upstream, at) => ({
     upstream,
     at,
@@ -40,10 +40,10 @@ export async function exchange(deps: GatewayDeps, request: OpenedRequest): Promi
       left.map((one) => one.upstream),
     )
     if (attempt === undefined) continue
-    // Those before it were passed over for the room that it has.
+    // Earlier upstreams were skipped because this one has more room.
     const { chosen, verdict } = attempt.prepared
     at = left[chosen]?.at ?? at
-    // Who only observes reports it.
+    // In observe mode it is only reported.
     if (verdict.kind === 'halt' && request.mode === 'apply') return halted(deps, request, attempt)
     const sent = await deliver(deps, request, attempt, chosen >= left.length - 1)
     if (sent !== undefined) return await relayed(deps, request, sent, startedAt)
@@ -60,14 +60,14 @@ const skipped = ({ endpoint, model = '' }: Upstream, reason: string): Verdict =>
   margin: 0,
 })
 
-/** An upstream's answer as its client gets it. */
+/** An upstream's answer as a reply to the client. */
 export const relayOf = (
   { status, statusText, headers, body }: UpstreamAnswer,
   own: Headers,
   changed: Reply['body'] = body,
 ): Reply => ({ status, statusText, headers: toClient(headers, own), body: changed })
 
-/** The answer passes on while it is read along. */
+/** Forwards the answer while it is read. */
 async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, startedAt: number): Promise<Reply> {
   const { answer, attempt, errorBody, refusal, recovered } = sent
   const { prepared, upstream } = attempt
@@ -89,7 +89,7 @@ async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, st
   let last = Promise.resolve()
   const settled = (): Promise<void> => last
   const isStream = wire.framing.isStream(answer.header('content-type'))
-  // What cannot be unpacked cannot be rewritten either, and passes as it came.
+  // An answer that cannot be decoded is forwarded unchanged.
   if (hidden === undefined || isEncoded(answer.header('content-encoding'))) {
     const body = readAlong(deps, request, sent, (recorded) => (last = recorded.then(finished)))
     return { ...relayOf(answer, own, body), settled, turn }
@@ -110,12 +110,12 @@ async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, st
   }
   const body = isStream ? hiddenStream(steps, answer) : await hiddenWhole(steps, answer)
   if (!isStream) last = last.then(finished)
-  // Its length is its own.
+  // The rewritten body has another length.
   const changes = body === undefined ? own : { ...own, 'content-length': undefined }
   return { ...relayOf(answer, changes, body), settled, turn }
 }
 
-/** The bytes as they came, while they are read. */
+/** Forwards the original bytes while they are read. */
 async function* readAlong(
   deps: GatewayDeps,
   request: OpenedRequest,
@@ -135,7 +135,7 @@ async function* readAlong(
   }
 }
 
-/** @param read what the answer says, worked out when it is recorded. */
+/** @param read returns the parsed answer; called when it is recorded. */
 async function recorded(
   deps: GatewayDeps,
   request: OpenedRequest,
@@ -143,19 +143,19 @@ async function recorded(
   read: () => ModelResponse | undefined,
   when: When,
 ): Promise<void> {
-  // Where others serve the same sessions, the answer ends when it is recorded.
+  // If other processes serve the same sessions, the answer ends after it is recorded.
   if (when === 'behind' && !deps.isShared) await nextRound()
-  // Best effort: an answer that cannot be recorded is the client's all the same.
+  // Best effort: the client gets its answer even if it cannot be recorded.
   try {
     const answer = read()
     const turn = { turn: attempt.prepared.id, durable: 'soon' as const, answer }
-    // Together, so that the store can write both with one commit.
+    // In parallel, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([request.session.record(turn), answered(deps, request, answer)])
     const { target, prepared } = attempt
     if (truncatedTo !== undefined) {
       if (request.mode === 'apply') await learn(deps, request, attempt, { window: truncatedTo }, 'silent-truncation')
     } else if (answer !== undefined && answer.stop !== 'error') {
-      // What an endpoint took once is never above its window.
+      // The window is at least as large as a prompt that the endpoint accepted.
       const at = { tenant: request.owner.tenant, endpoint: target.endpoint ?? '', model: target.model }
       await deps.learned.accepted(at, { bytes: prepared.load.bytes, tokens: answer.usage?.input })
     }
@@ -165,7 +165,7 @@ async function recorded(
   }
 }
 
-/** The conversation goes on from this answer; undefined when nothing could be made of it. */
+/** Stores what the next request of the conversation is recognised by; `response` is undefined if the answer could not be read. */
 async function answered(
   { responses }: GatewayDeps,
   { visit, wire, owner, providerHistory }: OpenedRequest,
@@ -183,7 +183,7 @@ async function answered(
 /** The policy says stop: the client's SDK gets a complete answer that says why. */
 function halted(deps: GatewayDeps, request: OpenedRequest, { prepared, target, upstream }: Attempt): Reply {
   const { verdict } = prepared
-  // SDKs wait and ask again; what calls under way do not need comes back when they are settled.
+  // SDKs wait and retry; unused reservations of calls in progress are returned when these are settled.
   if (verdict.retryable === true) {
     throw new PlimsollError('budget-exceeded', verdict.reason, {
       advice: 'Calls in progress have reserved what is left; try again when they are done.',
@@ -212,9 +212,9 @@ function halted(deps: GatewayDeps, request: OpenedRequest, { prepared, target, u
 
 interface AnswerFacts {
   readonly recovered: boolean
-  /** US dollars that the session has cost before this request, where prices are known. */
+  /** The session's cost before this request in US dollars, if prices are known. */
   readonly costUsd?: number
-  /** The wire that answered, where it is not the client's. */
+  /** The upstream's wire, if it is not the client's. */
   readonly wire?: string
 }
 
@@ -227,7 +227,7 @@ const receiptHeader = (receipt: Receipt): string =>
     )
     .join('; ')
 
-/** What every managed answer says about itself. Header values hold no content. */
+/** The headers of every managed answer. Their values contain no content. */
 function reportHeaders(
   session: string,
   prepared: PreparedTurn,

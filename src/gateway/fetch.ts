@@ -9,19 +9,19 @@ import type { Reply, Transport } from './types.ts'
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-/** The gateway as a `fetch` for any SDK that takes one. */
+/** The gateway as a `fetch` for any SDK that accepts one. */
 export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch): Fetch {
   const warned = new Set<string>()
   return async (input, init) => {
     const url = addressOf(input)
     const method = init?.method ?? (input instanceof Request ? input.method : 'GET')
     const path = url.pathname + url.search
-    // What is no model call goes on untouched: streamed uploads, signals and all.
+    // Requests that are no model calls pass through unchanged, with streamed uploads and signals.
     if (gateway.routeOf(method.toUpperCase(), path) === undefined) {
       warnOnce(warned, unreadCall(method.toUpperCase(), url.pathname), url.host)
       return upstream(input, init)
     }
-    // A request that follows the signal would leave a listener on it, and agents keep one signal for a whole run.
+    // A request with this signal would leave a listener on it, and agents use one signal for a whole run.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
     const request = new Request(input, { ...init, signal: null })
     const left = new AbortController()
@@ -29,13 +29,13 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
     let current: UpstreamAnswer | undefined
     const transport: Transport = async ({ path: target, body, headers: changes, foreign, aside }) => {
       left.signal.throwIfAborted()
-      // The runtime's own fetch negotiates encodings and unpacks by itself.
+      // The runtime's own fetch negotiates and decodes encodings by itself.
       const { 'accept-encoding': _encodings, ...wanted } = changes
       const own = toUpstream(foreign === true ? {} : Object.fromEntries(request.headers), wanted)
       const to = new URL(url.origin + target)
       const isAsSigned = body === given && target === path
       const headers = isAsSigned ? own : await signedAnew(to, request.method, own, body)
-      // The body of the first answer is what the client cancels; nothing else stops a request that follows it in a hidden step.
+      // The client can only cancel the first answer's body, so that also cancels the requests of later hidden steps.
       const both =
         current === undefined ? signal : AbortSignal.any(signal === null ? [left.signal] : [signal, left.signal])
       const response = await upstream(to.href, {
@@ -55,7 +55,7 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
         header: (name) => request.headers.get(name) ?? undefined,
         body: given,
         upstreams: [{ endpoint: url.origin }],
-        // A session that the program names is its own, the one that `plimsoll.session()` gives, whichever key pays.
+        // A session that the program names is the one that `plimsoll.session()` returns, whichever key pays.
         tenants: request.headers.has(SESSION_HEADER) ? 'one' : undefined,
       },
       transport,
@@ -67,10 +67,10 @@ export function createFetch(gateway: Gateway, upstream: Fetch = globalThis.fetch
   }
 }
 
-/** Keys that do not expire begin so; those that do are another one after each renewal. */
+/** Prefixes of keys that do not expire; other keys change with each renewal. */
 const LASTING = 'AKIA'
 
-/** A signature holds for the bytes that it was made over. Requests without one stay as they are. */
+/** A changed request is signed again. Requests without a signature stay unchanged. */
 async function signedAnew(
   url: URL,
   method: string,
@@ -92,7 +92,7 @@ async function signedAnew(
   return signed({ method, url, headers, body, service, region }, async () => own)
 }
 
-/** SDKs whose base URL is missing ask for a path. */
+/** SDKs without a base URL request a path only. */
 function addressOf(input: string | URL | Request): URL {
   const text = input instanceof Request ? input.url : String(input)
   if (URL.canParse(text)) return new URL(text)
@@ -101,7 +101,7 @@ function addressOf(input: string | URL | Request): URL {
   })
 }
 
-/** A model call that is not managed looks like one that is, until it overflows. */
+/** Warns, because a model call that is not managed looks like one that is until it overflows. */
 function warnOnce(warned: Set<string>, api: string | undefined, host: string): void {
   if (api === undefined || warned.has(api)) return
   warned.add(api)
@@ -113,7 +113,7 @@ function warnOnce(warned: Set<string>, api: string | undefined, host: string): v
 
 function answerIn({ status, statusText, headers, body }: Response): UpstreamAnswer {
   const reader = body?.getReader()
-  // The body is unpacked already; these headers describe what travelled.
+  // The body is already decoded; these headers describe the encoded one.
   const { 'content-encoding': _encoding, 'content-length': _length, ...given } = Object.fromEntries(headers)
   const cookies = headers.getSetCookie()
   const pieces = new AnswerBody(

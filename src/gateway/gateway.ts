@@ -24,15 +24,15 @@ import { pathAt, withModel } from './attempt.ts'
 import { plainAnswer } from './read-answer.ts'
 
 export interface Gateway {
-  /** The route of a request that is looked at; everything else passes through without being read. */
+  /** The route of a managed request; all other requests pass through unread. */
   routeOf(method: string, path: string): Route | undefined
   handle(request: IncomingRequest, transport: Transport): Promise<Reply>
-  /** Whose content a request with these credentials is. */
+  /** The tenant of a request with these credentials. */
   tenantOf(header: HeaderReader, path: string): Promise<string>
   readonly maxBodyBytes: number
 }
 
-/** Conversations that are kept within something. */
+/** The most conversations with guessed limits. */
 const MOST_KEPT = 1_000
 
 /** The one handler behind the in-process `fetch` and the proxy: same request in, same bytes out. */
@@ -65,12 +65,12 @@ async function handle(deps: GatewayDeps, incoming: IncomingRequest, transport: T
       if (reply.status >= 400) visit?.failed()
       return reply
     } catch (error) {
-      // A conversation that was entered is left again, whatever becomes of the request.
+      // The conversation is left again, whatever the outcome of the request.
       visit?.failed()
       throw error
     }
   } catch (error) {
-    // What is no request of this wire is the provider's to refuse, in its own words.
+    // An invalid request of this wire is forwarded, so that the client gets the provider's own error.
     if (isPlimsollError(error, 'bad-input') && !wasSent) return unread(incoming, transport, BYPASSED)
     if (!wasSent && isOurTrouble(error)) return bypass(deps, incoming, transport, error)
     if (isPlimsollError(error)) return errorAnswer(route.speaks, error)
@@ -78,10 +78,10 @@ async function handle(deps: GatewayDeps, incoming: IncomingRequest, transport: T
   }
 }
 
-/** Said whenever a model call passes that we could not manage. */
+/** Added to the answer of every model call that could not be managed. */
 const BYPASSED = { 'x-plimsoll-verdict': 'bypassed' }
 
-/** Sends the bytes on as they came and does not look at the answer. */
+/** Forwards the original bytes and does not read the answer. */
 async function unread(
   { method, path, body, upstreams }: IncomingRequest,
   transport: Transport,
@@ -91,14 +91,14 @@ async function unread(
   return relayOf(await transport({ upstream, path, body, headers: {} }), headers)
 }
 
-/** Errors that say nothing about the request: a store that is away, a defect of ours. */
+/** Errors that are not about the request: an unavailable store, a defect of ours. */
 const isOurTrouble = (error: unknown): boolean =>
   !isPlimsollError(error) ||
-  // Wrong key, newer records or schema: what a store says about itself is no business of the client's.
+  // Errors of the store, such as a wrong key or a newer schema, are not the client's business.
   error.fields['store'] !== undefined ||
   ['store-unavailable', 'corrupt', 'conflict', 'invalid-request', 'closed'].includes(error.code)
 
-/** An agent must not stand still because we cannot work: its own bytes go on, and the event says so. */
+/** An agent must not stop because we cannot work: its own bytes are forwarded, and an event reports it. */
 function bypass(
   { emit, clock }: GatewayDeps,
   incoming: IncomingRequest,
@@ -110,12 +110,12 @@ function bypass(
   return unread(incoming, transport, BYPASSED)
 }
 
-/** Statuses by which a server says that it has no such route. */
+/** Statuses of servers without this route. */
 const NO_SUCH_ROUTE = new Set([404, 405, 501])
 
 /**
- * How many tokens a request would have if it were sent through here: what stands for it is applied and the provider counts the
- * result; where the provider cannot count, our meter does. A question decides nothing and leaves no trace.
+ * Counts the tokens that a request would have if it were sent through here: its standing edits are applied, and the provider counts the
+ * result, or our meter if the provider cannot. Nothing is decided or recorded.
  */
 async function answerCount(request: OpenedRequest): Promise<Reply> {
   const { incoming, route, wire, text, conversation, links, mode, settings, offer: tools } = request
@@ -151,8 +151,8 @@ const counted = ({ routes }: Wire, tokens: number): Reply => ({
 })
 
 /**
- * The first upstream that takes the client's bytes as they are.
- * @throws PlimsollError `unsupported` when all of them speak another wire.
+ * The first upstream of the client's wire.
+ * @throws PlimsollError `unsupported` if all of them use another wire
  */
 export function ownUpstream<P extends Upstream>(upstreams: readonly P[], wire: string | undefined): P {
   const own = upstreams.find((upstream) => upstream.wire === undefined || upstream.wire === wire)

@@ -10,7 +10,7 @@ import type { SessionStore } from '../ports/session-store.ts'
 
 export type { HeaderReader } from '../formats/endpoints.ts'
 
-/** Set by the caller; wins over everything that can be read from the request. */
+/** Set by the caller; has priority over everything else in the request. */
 export const SESSION_HEADER = 'x-plimsoll-session'
 export const AGENT_HEADER = 'x-plimsoll-agent'
 
@@ -20,16 +20,16 @@ const MAX_NAME = 200
 /** Requests without a credential: agents of a local model. */
 export const LOCAL_TENANT = 'local'
 
-/** What is only observed is kept apart under this, so that nothing of it can ever be applied. */
+/** The prefix of tenants in observe mode, whose decisions are never applied. */
 export const OBSERVED = 'observed-'
 
 /**
- * Whose content a request is. `credential`: one tenant per credential. `one`: all requests together, for a proxy of one person or team
- * whose tokens are renewed. `header:<name>`: what that header says, for a proxy that only a trusted gateway can reach.
+ * How tenants are told apart. `credential`: one tenant per credential. `one`: all requests are one tenant, for a proxy of one person or team
+ * whose tokens are renewed. `header:<name>`: by the value of that header, for a proxy that only a trusted gateway can reach.
  */
 export type TenantRule = string
 
-/** The vendors' own, and what gateways in front of them take. */
+/** The headers of vendors, and those of gateways before them. */
 const OTHER_CREDENTIAL_HEADERS = [
   ...VENDOR_CREDENTIALS.headers,
   'x-auth-token',
@@ -39,8 +39,8 @@ const OTHER_CREDENTIAL_HEADERS = [
 const CREDENTIAL_PARAMETERS = [...VENDOR_CREDENTIALS.parameters, 'api_key', 'api-key', 'access_token']
 
 /**
- * The tenant is a keyed hash of what the client authenticates with: stable, and useless to a reader of a log. All of it counts,
- * since it is not known which credential the upstream looks at.
+ * The tenant is a keyed hash of the client's credentials: stable, and useless to a reader of a log. All credentials are hashed,
+ * because it is not known which of them the upstream checks.
  */
 export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', rule: TenantRule = 'credential'): string {
   if (rule === 'one') return LOCAL_TENANT
@@ -53,7 +53,7 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', ru
     const one = sent?.trim() ?? ''
     if (one !== '') given.push(one)
   }
-  // A signature is another one for each request; whose it is stays.
+  // Signatures differ for each request, so the access key in them is used.
   add(signatureIn(header('authorization'))?.accessKeyId ?? bearerIn(header))
   for (const name of OTHER_CREDENTIAL_HEADERS) add(header(name))
   const at = path.indexOf('?')
@@ -61,7 +61,7 @@ export function tenantOf(secret: Uint8Array, header: HeaderReader, path = '', ru
     const query = new URLSearchParams(path.slice(at + 1))
     for (const name of CREDENTIAL_PARAMETERS) query.getAll(name).forEach(add)
   }
-  // SDKs moved from one header to another between versions, and some send theirs twice: the same key is the same tenant.
+  // SDKs changed the header between versions, and some send the key twice: the same key is the same tenant.
   const credentials = given.length < 2 ? given : [...new Set(given)].sort()
   if (credentials.length === 0) return LOCAL_TENANT
   return tenantName(secret, credentials.length === 1 ? credentials[0]! : JSON.stringify(credentials))
@@ -77,27 +77,27 @@ export interface Speaker {
   readonly agent: string
 }
 
-/** A speaker who is known when it is told which of the conversations that begin alike this one is. */
+/** A speaker whose name depends on which conversation with this beginning the request belongs to. */
 export interface UntoldSpeaker extends Kin {
-  /** The speaker if it is the first of them. */
+  /** The speaker if it is the first conversation with this beginning. */
   readonly speaker: Speaker
-  /** What the name of the conversation stands for. */
+  /** Whether the conversation's name becomes the session or the agent. */
   readonly names: keyof Speaker
 }
 
 interface SpeakerClues {
   readonly header: HeaderReader
-  /** The request's own members. */
+  /** The members of the request's body. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly items: readonly Item[]
   readonly hash: Hash
-  /** Whose a stored response is. */
+  /** The owner of a stored response. */
   readonly ownerOfResponse: (id: string) => Promise<ResponseOwner | undefined>
 }
 
 /**
- * Who is speaking: explicit headers, then what real clients send, else what the conversation itself says. Sub-agents share their parent's
- * session id, and some clients one id among all their users, so conversations under such a name are told apart as agents.
+ * Finds session and agent: from explicit headers, from what real clients send, or from the conversation itself. Sub-agents share their parent's
+ * session id, and some clients use one id for all users, so conversations with the same session id are told apart as agents.
  */
 export async function speakerOf(clues: SpeakerClues): Promise<Speaker | UntoldSpeaker> {
   const { header, hash, fields } = clues
@@ -105,7 +105,7 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker | UntoldSp
   const own = header(SESSION_HEADER) || undefined
   const named = own ?? clientSession(header, fields)
   const { previous_response_id: previous, conversation } = fields
-  // A history that the provider holds has one speaker, whatever its newest items begin with: what the request continues tells which.
+  // A history that the provider stores belongs to the speaker of the response that the request continues.
   let continued: Partial<Speaker> | undefined
   if (typeof previous === 'string' && previous !== '')
     continued = (await clues.ownerOfResponse(previous)) ?? { session: `response-${previous}` }
@@ -126,13 +126,13 @@ export async function speakerOf(clues: SpeakerClues): Promise<Speaker | UntoldSp
   return { scope: found.session, base, names: 'agent', speaker: found }
 }
 
-/** NUL and lone surrogates do not survive every database, nor a header. */
+/** NUL and lone surrogates are removed, because not every database, and no header, can store them. */
 const UNSAFE = /[\0\p{Surrogate}]/u
 
 const bounded = (name: string, hash: Hash): string =>
   name.length <= MAX_NAME && !UNSAFE.test(name) ? name : `long-${hash(JSON.stringify(name))}`
 
-/** Headers that clients send for their own bookkeeping: Codex, opencode and others. */
+/** Session headers of clients: Codex, opencode and others. */
 const SESSION_HEADERS = [
   'session_id',
   'session-id',
@@ -166,7 +166,7 @@ function nameIn(value: unknown): string | undefined {
   return typeof name === 'string' && name !== '' ? name : undefined
 }
 
-/** Identity of the first thing that a person said: reminders that the client injects do not count. */
+/** Identity of the first user message; reminders that the client injects are ignored. */
 function beginningOf(items: readonly Item[], hash: Hash): string {
   for (const item of items) {
     const identity = item.kind === 'user' || item.kind === 'media' ? identityOf(item, hash, CLAUDE_CODE) : undefined
@@ -175,29 +175,29 @@ function beginningOf(items: readonly Item[], hash: Hash): string {
   return hash('').slice(0, 16)
 }
 
-/** What a conversation is kept under: where its name is looked for, and the name of the first that begins like it. */
+/** The keys of a conversation without a name: where its name is stored, and the name of the first one with this beginning. */
 export interface Kin {
-  /** A session that the client named, or nothing. */
+  /** The session that the client named; empty if it named none. */
   readonly scope: string
   readonly base: string
 }
 
-/** The first session that begins with this, where its client names none. */
+/** The name of the first session with this beginning, if the client names none. */
 const sessionBase = (beginning: string): string => `chain-${beginning}`
-/** The first agent that begins with this, in a session that its client named. */
+/** The name of the first agent with this beginning, in a session that the client named. */
 const agentBase = (beginning: string): string => `begin-${beginning.slice(0, 8)}`
 
-/** For one that begins alike and is another. */
+/** A name for another conversation with the same beginning. */
 export const anotherName = (base: string): string => `${base}-${randomBytes(4).toString('hex')}`
 
-/** Whose a stored response is. */
+/** The owner of a stored response. */
 interface ResponseOwner {
   readonly session: string
-  /** Absent in what was stored before agents were. */
+  /** Absent in entries from before agents were stored. */
   readonly agent?: string
 }
 
-/** Whose stored responses are: a chained request shows only its newest items, and names the response before them. */
+/** The owners of stored responses: a chained request only contains its newest items and the id of the previous response. */
 export interface ResponseSessions {
   find(tenant: string, responseId: string): Promise<ResponseOwner | undefined>
   remember(tenant: string, responseId: string, owner: ResponseOwner): Promise<void>
@@ -222,7 +222,7 @@ export function responseSessions(store: Pick<SessionStore, 'getValue' | 'setValu
   }
 }
 
-/** Older entries are the name of the session alone. */
+/** Older entries only contain the session's name. */
 function ownerIn(stored: string): ResponseOwner {
   if (!stored.startsWith('{"session":')) return { session: stored }
   return JSON.parse(stored) as ResponseOwner

@@ -1,4 +1,4 @@
-/** How a queue is kept from becoming as long as somebody likes. */
+/** Bounds of a queue. */
 export interface QueueBounds {
   /** Tasks that run at once; never two of one owner. */
   readonly width: number

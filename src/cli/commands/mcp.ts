@@ -59,7 +59,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
   const { store = settings?.store, artifacts = settings?.artifacts } = flags
   const places = { store, artifacts }
   const named = store ?? process.env['PLIMSOLL_STORE']
-  // The store in the home directory may come later; a path that somebody wrote down is meant.
+  // The default store may be created later; a path that the user named must exist.
   if (typeof named === 'string') assertThere(named)
   await withNewStores(places, async (stores) => {
     const scope = flags.byCredential === true ? ('credential' as const) : await scopeOf(stores, flags)

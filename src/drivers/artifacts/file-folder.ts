@@ -18,11 +18,11 @@ import { sealMismatch } from '../crypto/seal.ts'
 import type { ArtifactStat } from '../../ports/artifact-store.ts'
 import { readStat, unlessDamaged } from './artifact.ts'
 
-/** Changes when the folders below do; an old tree then stays readable beside the new one. */
+/** The version of the folder layout; an old tree stays readable beside a new one. */
 const LAYOUT = 'v1'
 
 /**
- * Where a tenant's artifacts lie. Every part of a path is a hash of ours: nothing that came from outside is ever part of one.
+ * The folders of a tenant's artifacts. Every part of a path is a hash of ours: no text from outside ever becomes part of one.
  *
  * - `objects/<name>/{bytes,meta.json}` — one folder per artifact, moved into place as a whole
  * - `references/<session>/<name>` — empty files: this session uses that artifact
@@ -80,7 +80,7 @@ function referenceMarks(fs: FileSystem, layout: TenantLayout) {
         try {
           return await markOnce(layout.marksOf(session), names)
         } catch (error) {
-          // A release of the same session took the folder away under our hands: this mark came after it.
+          // A release of the same session moved the folder away at the same time: this mark came after it.
           if (!isMissing(error) || tries === MAX_TRIES) throw error
         }
       }
@@ -99,16 +99,16 @@ function referenceMarks(fs: FileSystem, layout: TenantLayout) {
       await syncFolder(fs, layout.references)
       await fs.rm(doomed, { recursive: true, force: true })
     },
-    /** Takes the marks of all sessions off one artifact. */
+    /** Removes all sessions' marks of one artifact. */
     async forget(name: string): Promise<void> {
       for (const folder of await sessions()) await fs.rm(join(folder, name), { force: true })
     },
   }
 }
 
-/** Folders being filled for longer than this belong to a process that died. */
+/** Folders that are being filled for longer belong to a process that died. */
 const STALE_WRITE_MS = 60 * 60 * 1000
-/** Open files at a time while all descriptions are read. */
+/** The most files that are open at a time while all descriptions are read. */
 const PARALLEL_READS = 32
 const BYTES = 'bytes'
 const META = 'meta.json'
@@ -119,14 +119,14 @@ export interface StoredArtifact {
   readonly usedAt: number
 }
 
-/** What stands in `meta.json`. */
+/** The content of `meta.json`. */
 interface StoredMeta extends ArtifactStat {
   readonly v: 1
   /** Up to 0.2.0: the name of a link to the bytes in a folder for shells. */
   readonly link?: unknown
 }
 
-/** What descriptions look like on disk. Bytes come sealed already: their seal needs the handle. */
+/** How descriptions are written. Bytes are already sealed, because their seal needs the handle. */
 export interface MetaSeal {
   seal(json: string): Uint8Array
   open(stored: Uint8Array): string
@@ -159,11 +159,11 @@ async function openLayout(fs: FileSystem, layout: TenantLayout): Promise<void> {
   for (const path of [root, dirname(root), dirname(dirname(root))]) await syncFolder(fs, path)
 }
 
-/** One function, since its calls share the places that an artifact moves between. */
+/** One function, because its calls share the folders between which an artifact moves. */
 function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof referenceMarks>, metaSeal: MetaSeal) {
   const { objects, writing, leaving, doomed } = layout
 
-  /** An artifact that a prune is looking at stands in `leaving` for a moment, and may come back from there. */
+  /** An artifact that is being pruned is in `leaving` for a moment, and may be moved back. */
   async function located<T>(name: string, use: (path: string) => Promise<T>): Promise<T | undefined> {
     for (const place of [objects, leaving, objects]) {
       const found = await unlessMissing(use(join(place, name)))
@@ -180,7 +180,7 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
 
   const find = async (name: string): Promise<StoredArtifact | undefined> => located(name, load)
 
-  /** Says that these bytes were put again; undefined when they are not here, as a whole. */
+  /** Records that these bytes were put again; undefined if they are not completely there. */
   async function touch(name: string, now: number): Promise<ArtifactStat | undefined> {
     try {
       await fs.utimes(join(objects, name, BYTES), now / 1000, now / 1000)
@@ -189,7 +189,7 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
       throw error
     }
     const found = await unlessDamaged(find(name))
-    // What is known about them is damaged: they are written anew.
+    // Their description is damaged, so they are written again.
     if (found === undefined) await doom(join(objects, name))
     return found?.stat
   }
@@ -206,7 +206,7 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
     return true
   }
 
-  /** The move decides: who made it may delete, and nothing brings back what is in `doomed`. */
+  /** The process whose move succeeds may delete; artifacts in `doomed` are never moved back. */
   async function doom(path: string): Promise<boolean> {
     const grave = join(doomed, randomUUID())
     try {
@@ -253,7 +253,7 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
     touch,
     async write(name: string, bytes: Uint8Array, stat: ArtifactStat, now: number): Promise<ArtifactStat> {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        // Undefined: another wrote the same bytes first and a prune took them away again.
+        // Undefined: another process wrote the same bytes first, and a prune removed them.
         const written = await writeOnce(name, bytes, stat, now)
         if (written !== undefined) return written
       }
@@ -276,7 +276,7 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
       }
       return found.filter((artifact) => artifact !== undefined)
     },
-    /** Deletes those that were neither marked nor put again meanwhile; returns what went. */
+    /** Deletes those that were neither marked nor put again meanwhile, and returns them. */
     async discard(artifacts: readonly StoredArtifact[]): Promise<readonly Handle[]> {
       const taken: StoredArtifact[] = []
       for (const artifact of artifacts) {
@@ -300,14 +300,14 @@ function folderAt(fs: FileSystem, layout: TenantLayout, marks: ReturnType<typeof
       await marks.forget(name)
       return (await doom(join(objects, name))) || doom(join(leaving, name))
     },
-    /** Finishes or takes back what a process left half done when it died. */
+    /** Completes or reverts the unfinished work of a process that died. */
     async tidy(): Promise<void> {
       for (const name of await fs.readdir(leaving)) await restore(name)
       for (const name of await fs.readdir(doomed)) await fs.rm(join(doomed, name), { recursive: true, force: true })
       for (const name of await fs.readdir(writing)) {
         const path = join(writing, name)
         const { mtimeMs } = await fs.stat(path).catch(() => ({ mtimeMs: Infinity }))
-        // The file system's own time, whatever clock the store was given: it dates the folder.
+        // The file system's time, not the store's clock, because it dates the folder.
         if (Date.now() - mtimeMs > STALE_WRITE_MS) await fs.rm(path, { recursive: true, force: true })
       }
     },

@@ -8,9 +8,9 @@ import { plainSeal, type Seal } from '../crypto/seal.ts'
 import { artifactAddress, checkQuota, clampRange, openBytes, pageOf, statOf, tenantKey } from './artifact.ts'
 
 export interface ArtifactStoreOptions {
-  /** Key of the handles and of what tenants are called below. Keep it as long as handles shall mean something. */
+  /** Key of the handles and of tenants' names in the driver. With another key, existing handles cannot be opened. */
   readonly secret: Uint8Array
-  /** Bytes one tenant may hold; exact within a process, and between processes but for writes in flight. @default no limit */
+  /** The most bytes per tenant; exact within a process, and between processes except for writes in progress. @default no limit */
   readonly quotaBytes?: number
   /** Encryption at rest: of the bytes, and of what is known about them. @default none */
   readonly seals?: ArtifactSeals
@@ -26,14 +26,14 @@ export const PLAIN: ArtifactSeals = { bytes: plainByteSeal, text: plainSeal }
 
 export interface NewArtifact {
   readonly handle: Handle
-  /** What a first put fixes. */
+  /** The facts that the first put of these bytes decides. */
   readonly stat: ArtifactStat
   readonly sealed: () => Uint8Array
   readonly session: string | undefined
   readonly now: number
 }
 
-/** What a driver keeps of one tenant. Handles are well-formed, bytes are sealed. */
+/** A driver's data of one tenant. Handles are well-formed, bytes are sealed. */
 export interface TenantArtifacts {
   /** Marks the session before it looks for the artifact, so that a prune in between sees the mark. Gives the first put's description. */
   put(artifact: NewArtifact): Promise<ArtifactStat>
@@ -43,7 +43,7 @@ export interface TenantArtifacts {
   stats(): Promise<readonly ArtifactStat[]>
   /** Whether a session refers to an artifact. */
   marksOf(session: string): Promise<(handle: Handle) => boolean>
-  /** Handles of artifacts that are not there are left out. */
+  /** Handles without an artifact are omitted. */
   mark(session: string, handles: readonly Handle[]): Promise<void>
   release(session: string): Promise<unknown>
   prune(rule: RetentionRule, now: number): Promise<readonly Handle[]>
@@ -54,7 +54,7 @@ export interface ArtifactDriver {
   readonly name: string
   /** Called once for each tenant, and again after it failed. `key` is the tenant's own. */
   open(tenant: string, key: Uint8Array): Promise<TenantArtifacts>
-  /** What to throw for an error of the system below. @default the error itself */
+  /** Converts an error of the system below. @default the error itself */
   explain?(doing: string, error: unknown): unknown
   close?(): Promise<void>
 }
@@ -97,7 +97,7 @@ export function artifactStore(driver: ArtifactDriver, options: ArtifactStoreOpti
     }
   }
 
-  /** Only a store with a quota has to know the sum before it writes. */
+  /** Only a store with a quota needs the sum before it writes. */
   const putWithinQuota = (tenant: string, artifacts: TenantArtifacts, one: NewArtifact): Promise<ArtifactStat> =>
     opened(tenant).inTurn(async () => {
       if ((await artifacts.stat(one.handle)) === undefined) {
@@ -111,7 +111,7 @@ export function artifactStore(driver: ArtifactDriver, options: ArtifactStoreOpti
     name: driver.name,
     put: (tenant, given, meta = {}) =>
       within('store the artifact', tenant, (artifacts) => {
-        // The caller may go on with its buffer while we write; the address must stay that of the bytes.
+        // Copied, because the caller may change its buffer while we write, and the handle must match the bytes.
         const bytes = Uint8Array.from(given)
         const handle = address(tenant, bytes)
         const now = clock.now()
@@ -143,7 +143,7 @@ export function artifactStore(driver: ArtifactDriver, options: ArtifactStoreOpti
       within('mark artifacts as used', tenant, (artifacts) => artifacts.mark(session, handles.filter(isHandle))),
     release: (tenant, session) =>
       within('release the session', tenant, async (artifacts) => void (await artifacts.release(session))),
-    // Two prunes at once would bring back each other's candidates: safe, but neither would get anywhere.
+    // Two prunes at the same time would restore each other's candidates, which is safe but makes no progress.
     prune: async (tenant, rule) =>
       opened(tenant).inTurn(() => within('prune artifacts', tenant, (artifacts) => artifacts.prune(rule, clock.now()))),
     remove: (tenant, handle) =>

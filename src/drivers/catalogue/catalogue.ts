@@ -25,7 +25,7 @@ const UNKNOWN = { window: 128_000, maxOutputTokens: 4096, reasoning: false, bind
 /** Names of models come from clients, so only the last ones are kept. */
 const MOST_RESOLVED = 200
 
-/** Every request asks for its model a score of times. */
+/** Caches results: every request resolves its model about twenty times. */
 function remembered(resolve: Catalogue['resolve']): Catalogue['resolve'] {
   const known = new BoundedMap<string, Resolution>(MOST_RESOLVED)
   return (model) => {
@@ -104,7 +104,7 @@ function indexOf(lines: string): Index {
   return { byId, byName, newest }
 }
 
-/** A user's own word on a model, over the catalogue's. Fields that are left out stay as catalogued. */
+/** A user's facts about a model, which have priority over the catalogue. Omitted fields stay unchanged. */
 export type ModelOverride = Partial<Omit<ModelInfo, 'id' | 'windowIsSet'>>
 
 export interface Amendments {

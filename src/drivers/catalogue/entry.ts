@@ -49,7 +49,7 @@ export function readEntry(line: string): CatalogueEntry | undefined {
   }
 }
 
-/** What the port promises, from what the line holds and what the id says. */
+/** The model's facts, from its line and its id. */
 export function infoOf(entry: CatalogueEntry): ModelInfo {
   const name = normaliseId(entry.id)
   return {

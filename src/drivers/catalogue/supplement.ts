@@ -1,8 +1,8 @@
 import { type CatalogueEntry, writeEntry } from './entry.ts'
 
 /**
- * What the public price data lacks, or has wrong. It holds from the next start on over the shipped list and over what `models update` fetched:
- * a price is corrected here, and nothing has to be built. An entry replaces the whole line of its model, so it names the window, the tiers and
+ * Additions and corrections to the public price data. They have priority over the shipped list and over what `models update` fetched:
+ * to correct a price, change it here. An entry replaces the whole line of its model, so it contains the window, the tiers and
  * the cache minimum too.
  */
 export const SUPPLEMENT: readonly (CatalogueEntry & { readonly provider: string })[] = [

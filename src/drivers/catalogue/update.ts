@@ -5,7 +5,7 @@ import { boundedText } from '../bounded-text.ts'
 import { type CatalogueEntry, normaliseId, writeEntry } from './entry.ts'
 
 export interface UpdateOptions {
-  /** Another place with the same form of data. @default LiteLLM's list */
+  /** Another URL with data in the same form. @default LiteLLM's list */
   readonly url?: string
   /** @default the global fetch */
   readonly fetch?: (url: string, init: { signal: AbortSignal }) => Promise<Response>
@@ -14,7 +14,7 @@ export interface UpdateOptions {
 }
 
 export interface CatalogueUpdate {
-  /** For `bundledCatalogue({ lines })`; store them and hand them in at the next start. */
+  /** For `bundledCatalogue({ lines })`; store them and pass them in at the next start. */
   readonly lines: string
   readonly models: number
   readonly url: string
@@ -28,7 +28,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Fewer models than this are an error page or another format, not a catalogue. */
 const LEAST_MODELS = 100
 
-/** Fetches current public data and builds the compact catalogue from it. Rejects with `upstream`; the bundled one then serves on. */
+/** Fetches current public data and builds the compact catalogue from it. Rejects with `upstream`; the bundled one then stays in use. */
 export async function fetchCatalogue(options: UpdateOptions = {}): Promise<CatalogueUpdate> {
   const { url = LITELLM, fetch: get = fetch, timeoutMs = 20_000 } = options
   const read = readLiteLlm((await load(get, url, timeoutMs)) as LiteLlmData)
@@ -57,7 +57,7 @@ async function load(get: NonNullable<UpdateOptions['fetch']>, url: string, timeo
   }
 }
 
-/** Whose word counts for a model that many sell: its maker first, then the large clouds. */
+/** The order of sources for a model with several sellers: its maker first, then the large clouds. */
 const MAKERS = [
   'openai',
   'anthropic',
@@ -90,8 +90,8 @@ const rankOf = (provider: string): number => {
 }
 
 /**
- * Leaves out what resolution would find anyway: one entry per normalised id, from the maker where there is one, plus those
- * offers that differ from it in window or price.
+ * Omits entries that resolution finds anyway: keeps one per normalised id, the maker's if there is one, and the
+ * offers with another window or price.
  */
 export function compactEntries(entries: readonly (CatalogueEntry & { readonly provider: string })[]): CatalogueEntry[] {
   const groups = new Map<string, (CatalogueEntry & { readonly provider: string })[]>()
@@ -189,7 +189,7 @@ function windowOf(
   output: number | undefined,
 ): { window: number; inputLimit?: number } {
   if (input === GPT5_INPUT && output !== undefined) return { window: input + output, inputLimit: input }
-  // Google limits the prompt and the answer apart.
+  // Google limits prompt and answer separately.
   if (provider === 'gemini' || provider === 'vertex_ai-language-models') return { window: input, inputLimit: input }
   return { window: input }
 }

@@ -7,7 +7,7 @@ export interface AwsCredentials {
   readonly sessionToken?: string
 }
 
-/** Asked for each request: what is short-lived is renewed by whoever gives it. */
+/** Called for each request, because some credentials expire and are renewed. */
 export type CredentialSource = () => Promise<AwsCredentials>
 
 export interface Unsigned {
@@ -19,7 +19,7 @@ export interface Unsigned {
   readonly region: string
 }
 
-/** Whose signature an `Authorization` header holds; undefined for a key, a token, or none. */
+/** The signer in an `Authorization` header; undefined for a key, a token, or none. */
 export function signatureIn(
   authorization = '',
 ): { readonly accessKeyId: string; readonly region: string; readonly service: string } | undefined {
@@ -29,10 +29,10 @@ export function signatureIn(
 
 const SCOPE = /^AWS4-HMAC-SHA256 +Credential=([^/,\s]+)\/\d{8}\/([a-z0-9-]+)\/([a-z0-9-]+)\//
 
-/** What an earlier signature was made of and sent. */
+/** Headers of an earlier signature. */
 const SIGNED = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256', 'host']
 
-/** A request's headers with a signature over exactly this request, in place of one that it had. */
+/** A request's headers with a signature over exactly this request, which replaces an earlier one. */
 export async function signed(
   request: Unsigned,
   source: CredentialSource = credentialChain,
@@ -52,12 +52,12 @@ export async function signed(
     service,
     region,
   })
-  // The host goes into the signature, and the client that sends the request sets it.
+  // The host is part of the signature, and is set by the client that sends the request.
   const { host: _host, ...own } = Object.fromEntries((await signer.sign()).headers)
   return own
 }
 
-/** Installed by whoever wants more of the chain than its first link. */
+/** The optional package for the credential chain beyond the environment. */
 const CHAIN = '@aws-sdk/credential-provider-node'
 const NEEDED_FOR = 'Signing requests for AWS'
 
@@ -80,7 +80,7 @@ export async function credentialChain(): Promise<AwsCredentials> {
   }
 }
 
-/** The first link of the chain, which is all that is read without the package; a profile would come before it. */
+/** Credentials from the environment, which are all that is read without the package; a profile would have priority. */
 async function fromEnvironment(missing: unknown): Promise<AwsCredentials> {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_PROFILE: profile } = process.env
   if (!accessKeyId || !secretAccessKey || profile) throw missing

@@ -10,15 +10,15 @@ export interface Span {
 /** Seals artifacts piece by piece, so that a range opens without the rest. */
 export interface ByteSeal {
   readonly name: 'plain' | 'aes-256-gcm'
-  /** Kept by a store to know its key again; says nothing about it. */
+  /** Stored to recognise the key; reveals nothing about it. */
   readonly fingerprint: string
   /** The same bytes under the same handle give the same sealed bytes. */
   seal(tenant: string, handle: string, bytes: Uint8Array): Uint8Array
-  /** How many plain bytes so many sealed ones hold. */
+  /** The plain size of a sealed size. */
   plainBytes(sealedBytes: number): number
-  /** Where in the sealed bytes a plain range lies, widened to whole pieces. */
+  /** The sealed range that contains a plain range, extended to whole pieces. */
   span(range: Span, totalBytes: number): Span
-  /** Opens what `span` asked for and cuts it to `range`. @throws when it is damaged or belongs elsewhere. */
+  /** Opens the bytes of `span` and cuts them to `range`. @throws if they are damaged or belong to another artifact */
   open(tenant: string, handle: string, sealed: Uint8Array, range: Span, totalBytes: number): Uint8Array
 }
 

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs'
 import { PlimsollError } from '../../core/errors.ts'
 import { BoundedMap } from '../../util/bounded-map.ts'
 
-/** What lies on disk for a piece of text: the text itself, or its sealed bytes. */
+/** A stored text: plain, or as sealed bytes. */
 export type Stored = string | Uint8Array
 
 /** The border between a store and its disk. Promises: `open(tenant, seal(tenant, text)) === text`; another tenant's seal does not open. */
 export interface Seal {
   readonly name: 'plain' | 'aes-256-gcm'
-  /** Kept by a store to know its key again; says nothing about it. */
+  /** Stored to recognise the key; reveals nothing about it. */
   readonly fingerprint: string
   seal(tenant: string, text: string): Stored
   /** @throws when the bytes are damaged, or belong to another tenant or key. */
@@ -22,7 +22,7 @@ export interface Seal {
 
 // NUL ends a C string and a lone surrogate becomes U+FFFD on its way to a database: both would let two keys collide.
 const UNSAFE = /[\0\p{Surrogate}]/u
-/** Index rows stay small whatever a client puts into a call id. */
+/** Bounds the size of index rows, because clients choose call ids. */
 const MAX_KEY_LENGTH = 200
 
 export const plainSeal: Seal = {

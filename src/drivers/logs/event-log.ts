@@ -3,7 +3,7 @@ import { PlimsollError } from '../../core/errors.ts'
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** How much an event matters to the operator. */
+/** The log level of an event. */
 const LEVELS: Readonly<Record<PlimsollEvent['type'], LogLevel>> = {
   'request-prepared': 'debug',
   'request-forwarded': 'debug',
@@ -43,7 +43,7 @@ export function readLogLevel(text: string): LogLevel {
   })
 }
 
-/** Events from a level on as JSON lines: `time`, `level`, `event`, then what the event says. Events hold no content and no credentials. */
+/** Events from a level on as JSON lines: `time`, `level`, `event`, then the event's fields. Events contain no content and no credentials. */
 export function eventLog(least: LogLevel, write: (line: string) => void): EventSink {
   const from = LOG_LEVELS.indexOf(least)
   return (event) => {
@@ -55,7 +55,7 @@ export function eventLog(least: LogLevel, write: (line: string) => void): EventS
   }
 }
 
-/** A warning with a level is a line of a design's own log; a topic with a slash is one of its debug topics. */
+/** A warning with a level is a line of a preset's log; a topic with a slash is one of its debug topics. */
 const isLine = (event: PlimsollEvent): event is PlimsollEvent & { type: 'warning' } =>
   event.type === 'warning' && (event.level !== undefined || event.topic.includes('/'))
 
@@ -64,7 +64,7 @@ export interface LogFile {
   close(): Promise<void>
 }
 
-/** Appends the log lines of the presets to a file, in the words that their users search for. Opened with the first line. */
+/** Appends the log lines of the presets to a file, in the original wording, for which users search. Opened with the first line. */
 export function designLogFile(path: string): LogFile {
   let stream: WriteStream | undefined
   const open = (): WriteStream => {

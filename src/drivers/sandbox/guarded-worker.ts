@@ -7,13 +7,13 @@ import { withDeadline } from '../../util/deadline.ts'
 import { fairQueue, type QueueBounds } from '../../util/fair-queue.ts'
 import { packageRoot } from '../../util/package-root.ts'
 
-/** The worker did not answer: it ran out of time, the thread itself ended, or it was never asked since too many wait. */
+/** No answer: the time was up, the thread ended, or too many requests were waiting. */
 export interface Stopped {
   readonly stopped: 'timeout' | 'crash' | 'busy'
   readonly reason: string
 }
 
-/** A worker says this once it has loaded what it needs; only then does the first request's time begin. */
+/** Sent by a worker when it has loaded its modules; the first request's time limit starts then. */
 export const READY = 'ready'
 const START_MS = 30_000
 /** Time beyond a request's own limit for stopping by itself. */
@@ -31,11 +31,11 @@ export interface GuardedWorker<Q, A> {
     request: Q,
     timeoutMs: number,
     options?: {
-      /** Who asks. @default all are one */
+      /** The owner of the request. @default all requests have one owner */
       readonly owner?: string | undefined
-      /** The caller does not wait for the answer any more. */
+      /** Aborted when the caller no longer waits. */
       readonly signal?: AbortSignal | undefined
-      /** Goes over to the thread with the request. */
+      /** Transferred to the thread with the request. */
       readonly transfer?: readonly Transferable[]
     },
   ): Promise<A | Stopped>
@@ -54,10 +54,10 @@ export function guardedWorker<Q, A>(
 ): GuardedWorker<Q, A> {
   const inTurn = fairQueue(bounds)
   const closing = new AbortController()
-  // Every request that waits listens.
+  // Every waiting request adds a listener.
   setMaxListeners(0, closing.signal)
   const threads = new Set<Worker>()
-  /** The one that was used last comes first: others are started only where two owners ask at once. */
+  /** Most recently used first: a second thread is only started when two owners have requests at the same time. */
   const idle: Worker[] = []
 
   function start(): Worker {
@@ -128,7 +128,7 @@ export function guardedWorker<Q, A>(
 
 const crashed = (reason: string): Stopped => ({ stopped: 'crash', reason })
 
-/** Two threads, so that one tenant's endless query leaves the other thread to everybody else. */
+/** Two threads, so that one tenant's endless query does not block all other tenants. */
 export const FAIR_BOUNDS: QueueBounds = { width: 2, most: 32, waitMs: 30_000 }
 
 interface Asked {
@@ -137,7 +137,7 @@ interface Asked {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a sandbox and an SQL engine have in common: threads that are started with the first request. */
+/** The common part of the sandbox and the SQL engine: threads that are started with the first request. */
 export function lazyWorker<Q extends Asked, A>(
   what: 'code' | 'query',
   inputBytesPerMs: number,
@@ -145,7 +145,7 @@ export function lazyWorker<Q extends Asked, A>(
 ) {
   let worker: GuardedWorker<Omit<Q, 'signal' | 'owner'>, A> | undefined
   return {
-    /** The answer, or in words why there is none. */
+    /** The answer, or the reason why there is none. */
     async ask({ signal, owner, ...request }: Q, inputs: readonly Uint8Array[]): Promise<A | string> {
       worker ??= start()
       const inputBytes = inputs.reduce((sum, bytes) => sum + bytes.length, 0)

@@ -5,7 +5,7 @@ import type { Seal, Stored } from '../crypto/seal.ts'
 import { sha256Text } from '../crypto/sha256.ts'
 import type { StoreProblem } from '../../ports/store-maintenance.ts'
 
-/** A record as it lies in a database: its text, sealed or not, and a checksum over exactly that. */
+/** A stored record: its text, sealed or not, and a checksum of exactly that. */
 export interface StoredText {
   readonly body: Stored
   readonly sum: string
@@ -23,12 +23,12 @@ export function fromStored(seal: Seal, tenant: string, body: Stored, sum?: strin
   return decodeRecord(seal.open(tenant, body))
 }
 
-/** What an item's record is marked with where its text is kept once; a package that does not know it says so. */
+/** Marks an item's record whose text is stored once; older versions report that they cannot read it. */
 const PACKED = 2
-/** Shorter texts are kept twice: looking for them costs more than they do. */
+/** Shorter texts are stored twice, because searching for them would cost more. */
 const LEAST_PACKED = 64
 
-/** An item's own text stands inside the fragment that it was read from, as most clients write JSON: it is kept once. */
+/** An item's text is usually contained in its JSON fragment, so it is stored once. */
 function encodeRecord(record: LogRecord): string {
   const isOwn = record.type === 'item-seen' && record.v === RECORD_VERSION
   if (!isOwn || record.text.length < LEAST_PACKED) return JSON.stringify(record)
@@ -37,7 +37,7 @@ function encodeRecord(record: LogRecord): string {
   const at = fragment.indexOf(quoted)
   if (at < 0) return JSON.stringify(record)
   const around = [fragment.slice(0, at), fragment.slice(at + quoted.length)]
-  // Written around the quoted text: writing it once more would cost as much as all the rest.
+  // The record is written around the quoted text, because quoting it again would cost as much as everything else.
   const rest = JSON.stringify({ ...record, v: PACKED, text: undefined, fragment: undefined, around })
   return `${rest.slice(0, -1)},"text":${quoted}}`
 }
@@ -67,7 +67,7 @@ function decodeRecord(text: string): LogRecord {
 
 const checksum = (body: Stored): string => sha256Text(body, 'base64url').slice(0, 16)
 
-/** What reading a record needs of a driver. */
+/** What a driver provides for reading a record. */
 export interface ReadContext {
   readonly seal: Seal
   readonly onDamage: (problem: StoreProblem) => void

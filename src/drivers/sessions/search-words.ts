@@ -52,7 +52,7 @@ function endOfPiece(text: string, from: number): number {
   return end
 }
 
-/** Newest records looked at per word, the rarest word first, until there are enough of them. */
+/** The most records that are examined per word, newest first. The rarest word comes first, until there are enough records. */
 export const PER_WORD = 100
 export const ENOUGH_RECORDS = 300
 /** Of the best records, what stands around them counts: neighbours for what was said, the call for a result. */
@@ -66,7 +66,7 @@ interface Range {
   readonly last: number
 }
 
-/** Where the best of some records stand: what is loaded before they are put in order. */
+/** The positions of the best records, which are loaded before they are ranked. */
 export function placesOf(found: readonly StoredItem[], query: Query, counts: Counts): Range[] {
   const { corpus, items } = corpusOf(found, false)
   const best = new Set(corpus.rank(query, counts).map(({ entry }) => entry))
@@ -104,7 +104,7 @@ interface Placed extends Candidate {
   readonly session: string
 }
 
-/** A record is put in order twice. */
+/** Cached, because a record is ranked twice. */
 const indexes = new WeakMap<LogRecord, { readonly about: string | undefined; readonly indexed: Indexed }>()
 
 /** Sessions one after the other, the one that began last at the end, each in the order of its log. */

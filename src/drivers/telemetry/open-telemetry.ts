@@ -9,26 +9,26 @@ export type OpenTelemetryApi = typeof import('@opentelemetry/api')
 /** The vendor whose API format a request has, as the semantic conventions call it. */
 export type ProviderOf = (format: string) => string | undefined
 
-/** A model call that is over, with what was decided about its request. */
+/** A finished model call, with the decisions about its request. */
 interface EndedCall {
   readonly event: EventOf<'usage-recorded'> | EventOf<'usage-missing'> | EventOf<'call-refused'>
   /** Absent for calls without a request of a client: summaries, extractions. */
   readonly prepared?: EventOf<'request-prepared'>
   readonly compaction?: EventOf<'epoch-declared'>
   readonly recovered: boolean
-  /** Tokens that the request had less than what the client sent. */
+  /** Tokens that were removed from the client's request. */
   readonly savedTokens: number
   /** What the call would have cost without us, less its cost; a summary only costs. Absent where no price is known. */
   readonly netUsd?: number
 }
 
-/** What is known of an agent between its calls. */
+/** The state of an agent between its calls. */
 interface AgentState {
   compaction?: EventOf<'epoch-declared'>
   recovered?: boolean
 }
 
-/** Turns that are open at once, and agents whose last call is remembered; more than any process has. */
+/** The most open turns, and agents with a remembered call; no process has more. */
 const MOST_KEPT = 10_000
 
 /** Puts the events of each call together. */
@@ -168,7 +168,7 @@ const refusalOf = ({ by, status, code }: EventOf<'call-refused'>): string => {
   return status === undefined ? 'no answer' : `the provider answered ${status}`
 }
 
-/** What the conventions call the kind of an error: the status, else our code, else their word for neither. */
+/** The error type of the conventions: the status, or our code, or `_OTHER`. */
 const errorType = ({ status, code }: EventOf<'call-refused'>): string => code ?? String(status ?? '_OTHER')
 
 /** What the answer says about the call. */
@@ -225,19 +225,19 @@ export interface TelemetryOptions {
   readonly load?: () => OpenTelemetryApi
 }
 
-/** Where every copy of the API looks for the SDK that a program has registered. */
+/** The global in which every copy of the API finds the registered SDK. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
 /**
- * Spans and metrics of model calls for whatever OpenTelemetry SDK the program has registered. Made of events like everything else that
- * counts. Until there is an SDK nothing is loaded, and an event costs one look.
+ * Spans and metrics of model calls for the OpenTelemetry SDK that the program has registered. They are made from events, like all
+ * other figures. Without an SDK nothing is loaded, and an event costs one check.
  */
 export function openTelemetry(options: TelemetryOptions): EventSink {
   let sinks: readonly EventSink[] | undefined
   return (event) => {
     if (sinks === undefined) {
       if (!(REGISTERED in globalThis)) return
-      // Whatever goes wrong here is told once.
+      // Errors are reported once.
       sinks = []
       sinks = connect(options)
     }

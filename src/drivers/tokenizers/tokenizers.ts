@@ -24,11 +24,11 @@ export interface TokenizersOptions {
   readonly onEvent?: (event: EventBody) => void
 }
 
-/** Exact tokenizers, loaded when somebody asks for them: a vocabulary costs a quarter of a second and tens of megabytes. */
+/** Exact tokenizers, loaded on request: a vocabulary takes a quarter of a second and tens of megabytes. */
 export interface Tokenizers {
   /** The tokenizer of a family if it is loaded; give this to `createMeter`. */
   readonly get: (family: string) => Tokenizer | undefined
-  /** Loads it. False when no installed package carries the vocabulary; the estimator then goes on counting. */
+  /** Loads it. False if no installed package has the vocabulary; the estimator is then used. */
   load(family: string): Promise<boolean>
 }
 
@@ -134,7 +134,7 @@ export async function loadTiktoken(encoding: TiktokenEncoding): Promise<((text: 
   return createBpeCounter({ ranks, patterns: [PATTERNS[encoding]] })
 }
 
-/** What a published package brings itself. */
+/** Vocabularies in the published package. */
 async function ownVocabulary(encoding: TiktokenEncoding): Promise<Buffer | undefined> {
   if (encoding !== 'o200k' || !isInstalled('plimsoll/package.json')) return undefined
   const file = new URL('dist/o200k_base.tiktoken.br', packageRoot())
@@ -148,7 +148,7 @@ export interface CountedText extends Count {
   readonly bytes: number
 }
 
-/** Counts one text for a model as well as this installation can: with the exact tokenizer where its vocabulary is there. */
+/** Counts one text for a model, with the exact tokenizer if its vocabulary is installed. */
 export async function countText(
   catalogue: Pick<Catalogue, 'resolve'>,
   model: string,

@@ -17,7 +17,7 @@ export const BODY_BOUNDS = {
 
 export type BodyBound = keyof typeof BODY_BOUNDS
 
-/** Smaller bodies hold nobody up, whatever is in them. */
+/** Smaller bodies are read fast, whatever they contain. */
 const SMALL_BYTES = 64 * 1024
 /** Lists that are deeper belong to what a tool gave. */
 const LIST_LEVELS = 4

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { rootCertificates } from 'node:tls'
-// By its file: Bun answers the bare name with a part of its own that cannot do this.
+// Imported by its file, because Bun replaces the package by a built-in module that lacks this.
 import { type Dispatcher, Agent, EnvHttpProxyAgent } from 'undici/index.js'
 import { PlimsollError } from '../../core/errors.ts'
 import { signatureIn, signed } from '../../drivers/crypto/aws-signature.ts'
@@ -11,17 +11,17 @@ import { toUpstream } from './headers.ts'
 import { AnswerBody, answerOf, type UpstreamAnswer } from '../read-answer.ts'
 import type { Transport, Upstream } from '../types.ts'
 
-/** An upstream with what only the shell needs to know about it. */
+/** An upstream with the settings that only the shell needs. */
 export interface ProxyUpstream extends Upstream {
   readonly base: URL
   readonly headers: Readonly<Record<string, string>>
-  /** Whose signatures it wants from clients that send no key. */
+  /** The service for which requests without a key are signed. */
   readonly signer?: Endpoint
 }
 
 export type UpstreamTable = ReturnType<typeof upstreamTable>
 
-/** @throws PlimsollError `bad-config` for what is no http(s) URL. */
+/** @throws PlimsollError `bad-config` if it is no http(s) URL */
 export function upstreamTable(upstreams: Upstreams) {
   const table = new Map<string, readonly ProxyUpstream[]>()
   for (const [prefix, given] of Object.entries(upstreams)) {
@@ -34,7 +34,7 @@ export function upstreamTable(upstreams: Upstreams) {
   }
   return {
     prefixes: [...table.keys()],
-    /** Where a request goes, and its path there; undefined when no upstream is meant. */
+    /** The upstream of a request, and its path there; undefined for a path without an upstream. */
     resolve(path: string, header: HeaderReader) {
       const [, first = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? []
       const named = table.get(first)
@@ -109,7 +109,7 @@ export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, g
     const content = body.length > 0 ? body : null
     const call = (): Promise<Dispatcher.ResponseData> =>
       dispatcher.request({ origin, path: pathname + search, method: 'POST', headers, body: content, signal: gone })
-    // A kept connection may be closed at the very moment it is used again; a fresh one tells that from a dead upstream.
+    // A kept-alive connection may be closed just when it is reused, so the request is tried once more on a new one.
     const given = await call()
       .catch((error: unknown) => {
         if (isStale(error) && !gone.aborted) return call()
@@ -121,8 +121,8 @@ export function transportOf(dispatcher: Dispatcher, incoming: IncomingMessage, g
 }
 
 /**
- * A client that sends no key gets the proxy's own: the key of the environment, else a signature. One that it made itself is over our address
- * and over its own bytes.
+ * A request without a key gets the proxy's: the key from the environment, or a signature. A signature of the client is over our address
+ * and its own bytes, so it is replaced.
  */
 async function authorised(
   { signer, base }: ProxyUpstream,
@@ -141,7 +141,7 @@ async function authorised(
   return signed({ method, url, headers, body, service, region })
 }
 
-/** Everything that is no model call: streamed both ways, never read. A body that came whole is one that has to be signed. */
+/** Forwards requests that are no model calls: streamed both ways, never read. A body is only read in full if it has to be signed. */
 export async function passThrough(
   dispatcher: Dispatcher,
   upstream: ProxyUpstream,
@@ -189,7 +189,7 @@ const unreachable =
   }
 
 function answerIn(host: string, { statusCode, headers, body }: Dispatcher.ResponseData): UpstreamAnswer {
-  // A body that is given up fails, which is no trouble of the process.
+  // An abandoned body emits an error, which is ignored.
   body.on('error', () => undefined)
   const pieces = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
   const read = (): ReturnType<typeof pieces.next> => pieces.next().catch(unreachable(host))
@@ -197,17 +197,17 @@ function answerIn(host: string, { statusCode, headers, body }: Dispatcher.Respon
 }
 
 export interface ConnectionOptions {
-  /** Until an upstream begins to answer. @default 600_000 */
+  /** Time until an upstream begins to answer. @default 600_000 */
   readonly upstreamTimeoutMs?: number
-  /** Silence inside an answer. Models may think for minutes without a byte. @default 600_000 */
+  /** Longest pause within an answer. Models may think for minutes without sending a byte. @default 600_000 */
   readonly upstreamIdleMs?: number
-  /** PEM file with further certificate authorities; NODE_EXTRA_CA_CERTS works as everywhere. */
+  /** PEM file with additional certificate authorities; NODE_EXTRA_CA_CERTS works too. */
   readonly caFile?: string
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** Connections to upstreams: kept alive, through HTTPS_PROXY where that is set and NO_PROXY does not forbid it. */
+/** Connections to upstreams: kept alive, through HTTPS_PROXY if it is set and NO_PROXY permits it. */
 export function createDispatcher(options: ConnectionOptions): Dispatcher {
   const { upstreamTimeoutMs = 600_000, upstreamIdleMs = 600_000, caFile } = options
   const settings = {

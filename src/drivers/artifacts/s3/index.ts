@@ -83,7 +83,7 @@ export interface S3ArtifactsOptions extends S3Options, ArtifactStoreOptions {
 
 /** A deletion that takes longer than this was left behind by a process that died. */
 const DOOM_MS = 60_000
-/** Bytes without a description after this long belong to a put that never came to its end. */
+/** Bytes without a description for longer than this belong to an unfinished put. */
 const LOST_MS = 24 * 60 * 60_000
 const DOOMS_AT_ONCE = 100
 const DOOM_POLL_MS = 20
@@ -98,7 +98,7 @@ const EMPTY = new Uint8Array()
 export function s3Artifacts(options: S3ArtifactsOptions): ArtifactStore {
   const { seals = PLAIN, prefix = '' } = options
   const client = s3Client(options)
-  // What is known about an artifact never changes; that it is still there is asked anew where it matters.
+  // A description never changes, so it is cached; whether the artifact still exists is checked where it matters.
   const known = new BoundedMap<string, ArtifactStat>(KNOWN_STATS)
   const open = async (tenant: string, key: Uint8Array): Promise<TenantArtifacts> =>
     tenantArtifacts(client, known, tenantLayout(prefix, key), {
@@ -113,7 +113,7 @@ interface TextSeal {
   open(stored: Uint8Array): string
 }
 
-/** One function, since the calls share what they announce to each other. */
+/** One function, because the calls share their announcements. */
 function tenantArtifacts(
   client: ReturnType<typeof s3Client>,
   known: BoundedMap<string, ArtifactStat>,
@@ -211,7 +211,7 @@ function tenantArtifacts(
       const lost = [...youngest].filter(([handle, at]) => !described.has(handle) && now - at > LOST_MS)
       const doomed = [...expired, ...lost.map(([handle]) => handle)]
       const gone = new Set<string>()
-      // In slices: a doom counts for a minute only, and a slice must be through well before that.
+      // In slices: a doom is valid for a minute, and a slice must be finished well before that.
       for (let i = 0; i < doomed.length; i += DOOMS_AT_ONCE) {
         for (const handle of await eraseUnwanted(doomed.slice(i, i + DOOMS_AT_ONCE), before.touches)) gone.add(handle)
       }
@@ -247,7 +247,7 @@ function tenantArtifacts(
       const wanted = new Set(after.touches.filter((key) => !seen.has(key)).map((key) => touchOf(key).handle))
       const gone: Handle[] = []
       await inParallel(doomed, async (handle) => {
-        // Too late to be sure that writers still wait; the next prune takes the rest.
+        // Writers may no longer wait, so the next prune deletes the rest.
         if (after.marked.has(handle) || wanted.has(handle) || performance.now() > deadline) return
         await erase(handle)
         gone.push(handle)
@@ -263,7 +263,7 @@ function tenantArtifacts(
     }
   }
 
-  /** Bytes first: should this stop half-way, nothing that was to go can still be read, and a later put heals it. */
+  /** Bytes are deleted first: if this stops half-way, nothing of them can be read, and a later put repairs it. */
   async function erase(handle: Handle): Promise<void> {
     await client.delete(layout.bytes(handle))
     await client.delete(layout.about(handle))

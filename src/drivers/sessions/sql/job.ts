@@ -12,8 +12,8 @@ export interface Statement {
 }
 
 /**
- * Work on a database, written once for both: it yields a statement and gets the rows. SQLite runs a job through at once, so that nothing else of
- * this process comes between; Postgres waits for each answer.
+ * A job for either database: it yields statements and gets the rows. SQLite runs it synchronously, so that nothing else of
+ * this process interferes; Postgres waits for each answer.
  */
 export type Job<T> = Generator<Statement, T, readonly Row[]>
 
@@ -56,7 +56,7 @@ export interface Added {
   readonly session: number
 }
 
-/** Where SQLite and Postgres differ. */
+/** The differences between SQLite and Postgres. */
 export interface Dialect {
   /** A column with text, as it is selected. */
   text(column: string): string
@@ -64,24 +64,24 @@ export interface Dialect {
   readonly each: string
   /** Ends a query whose rows must not change until the transaction ends. */
   readonly forUpdate: string
-  /** A sealed body or value on its way into a column, and out of it. */
+  /** Converts a sealed body or value for a column, and back. */
   toColumn(stored: Stored): SqlValue
   fromColumn(value: unknown): Stored
   /** Bytes of a body as `Seal` made it. */
   size(column: string): string
-  /** Whether an error says that the file is damaged where it was read; what stands elsewhere may be whole. */
+  /** Whether an error means that the file is damaged at this place; other places may be intact. */
   isDamage?(error: unknown): boolean
-  /** Bytes that the store takes on its disk. */
+  /** The store's size on disk, in bytes. */
   readonly disk: string
-  /** What the clock of the server says, for a store that all machines share. */
+  /** The server's time, for a store that several machines share. */
   readonly serverNow?: string
   /** Inserts rows that have the same columns, in their order. `ending` follows the values. */
   insert(table: string, rows: readonly Readonly<Record<string, SqlValue>>[], ending?: string): Job<readonly Row[]>
-  /** Keeps other transactions that take this lock waiting, until this one ends. */
+  /** Takes a lock until the transaction ends; other transactions wait for it. */
   lock?(name: string): Job<unknown>
   /** Appends carry an id: one that is sent again after a broken connection is looked for before it is written. */
   readonly hasBatches: boolean
-  /** The table that says which edit of a key was first. */
+  /** The table with the first edit of each key. */
   readonly firstEdits: 'edits' | 'edit_firsts'
   /** How search words are matched: rows, the column with their record, the condition, and how words are written. */
   readonly words: {
@@ -92,15 +92,15 @@ export interface Dialect {
     readonly or: string
   }
   readonly quote: string
-  /** Writes the words of a text that was appended, where that does not wait. */
+  /** Writes the words of an appended text, if that is done at once. */
   addWords?(added: Added, words: readonly string[]): Job<unknown>
-  /** Copies what is derived beside the lookups to a fork. `range` is that of `copyLookups`. */
+  /** Copies derived data other than lookups to a fork. `range` is that of `copyLookups`. */
   copyDerived?(range: string, values: readonly SqlValue[]): Job<unknown>
-  /** Removes what is derived beside the lookups. */
+  /** Removes derived data other than lookups. */
   removeDerived(session: number): Job<unknown>
 }
 
-/** What jobs need beside their arguments. */
+/** The context of jobs. */
 export interface Context {
   readonly seal: Seal
   readonly dialect: Dialect

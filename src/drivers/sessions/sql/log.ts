@@ -8,10 +8,10 @@ import { fromStored, readRecord, toStored, wordKey } from '../records.ts'
 import { indexWords } from '../search-words.ts'
 import { ask, int, text, type Context, type Job, type Row } from './job.ts'
 
-/** The number of a tenant by its name; a tenant that never wrote anything has none, and nothing belongs to it. */
+/** The number of a tenant by its name; a tenant without data has none. */
 export const TENANT = '(SELECT id FROM tenants WHERE name = ?)'
 
-/** How records of a type are looked up: the table, the columns with blind keys, the first of which it is found by, and what they hold. */
+/** How records of a type are found: the table and its columns with blind keys; the first one is the search key. */
 interface Lookup {
   readonly table: 'epochs' | 'undos' | 'edits' | 'items'
   readonly columns: readonly string[]
@@ -24,7 +24,7 @@ const lookup = <T extends LogRecord['type']>(
   keys: (record: Extract<LogRecord, { type: T }>) => readonly string[],
 ): Lookup => ({ table, columns, keys: keys as Lookup['keys'] })
 
-/** What a record adds to the lookups: exactly this and nothing else. */
+/** The rows that a record adds to the lookups. */
 const LOOKUPS: Readonly<Partial<Record<LogRecord['type'], Lookup>>> = {
   epoch: lookup<'epoch'>('epochs', ['cover', 'epoch'], ({ cover, id }) => [cover, id]),
   undo: lookup<'undo'>('undos', ['epoch'], ({ epoch }) => [epoch]),
@@ -62,7 +62,7 @@ export function* headOf(tenant: string, session: string, lock = ''): Job<Session
 export const recordColumns = ({ dialect }: Context): string =>
   `${dialect.text('r.body')} AS body, ${dialect.text('r.sum')} AS sum, r.version`
 
-/** Undefined where it is damaged, which is told. */
+/** Undefined if it is damaged; that is reported. */
 export const recordOf = (context: Context, tenant: string, row: Row, session: string): LogRecord | undefined =>
   readRecord(
     context,
@@ -71,7 +71,7 @@ export const recordOf = (context: Context, tenant: string, row: Row, session: st
     { session, version: int(row, 'version') },
   )
 
-/** The head of a session that may be new, kept from other writers until the transaction ends. */
+/** The head of a session, which may be new; locked until the transaction ends. */
 function* takeHead({ dialect }: Context, tenant: string, session: string, now: number): Job<SessionHead> {
   for (;;) {
     const head = yield* headOf(tenant, session, dialect.forUpdate)
@@ -210,14 +210,14 @@ export function* fork(context: Context, tenantName: string, from: string, to: st
 /** Removes the log, what belongs to it, and everything derived from it, search words included. */
 export function* remove({ dialect }: Context, id: number): Job<void> {
   yield* ask('DELETE FROM vals WHERE (tenant, session) IN (SELECT tenant, name FROM sessions WHERE id = ?)', id)
-  // First of what appends write: one that is under way is waited for, and what it wrote goes as well.
+  // The head is removed first: that waits for an append in progress, whose records are then removed too.
   yield* ask('DELETE FROM sessions WHERE id = ?', id)
   yield* dialect.removeDerived(id)
   for (const { table } of ALL_LOOKUPS) yield* ask(`DELETE FROM ${table} WHERE session = ?`, id)
   yield* ask('DELETE FROM records WHERE session = ?', id)
 }
 
-/** Reads every record once. Where the file itself is damaged, what stands elsewhere in it is read all the same. */
+/** Reads every record once. If the file is damaged, its other parts are still read. */
 export function* check(context: Context): Job<StoreProblem[]> {
   const { text: column } = context.dialect
   const problems: StoreProblem[] = []

@@ -7,7 +7,7 @@ import { ENOUGH_RECORDS, PER_WORD, placesOf, rankRecords, type StoredItem } from
 import { append, ensureTenant, headOf, recordColumns, recordOf, TENANT, tenantId } from './log.ts'
 import { ask, int, text, type Context, type Job, type Row } from './job.ts'
 
-/** The first holder of each epoch speaks for it; forks and adopters hold the same one. */
+/** Each epoch is returned from its first session; forks and adopters contain the same one. */
 export function* findEpochs(context: Context, tenant: string, hashes: readonly string[]): Job<FoundEpoch[]> {
   const { dialect, seal } = context
   const covers = [...new Set(hashes)].map((hash) => seal.blind(tenant, hash))
@@ -53,7 +53,7 @@ export function* claimEpoch(context: Context, tenant: string, session: string, e
   const [cover, id] = [blind(epoch.cover), blind(epoch.id)]
   if (dialect.lock !== undefined) yield* dialect.lock(`plimsoll claim ${yield* ensureTenant(tenant)} ${cover}`)
   const [row] = yield* ask(
-    // Only epochs after the one that is replaced compete; a copy of that one in a later session is no newer.
+    // Only epochs after the replaced one compete; a copy of that one in a later session is not newer.
     `SELECT ${dialect.text('epoch')} AS winner FROM epochs e WHERE tenant = ${TENANT} AND cover = ? AND (epoch = ? OR NOT EXISTS
        (SELECT 1 FROM undos u WHERE u.tenant = e.tenant AND u.epoch = e.epoch AND u.session = e.session))
        AND (SELECT MIN(record) FROM epochs f WHERE f.tenant = e.tenant AND f.cover = e.cover AND f.epoch = e.epoch) >
@@ -68,7 +68,7 @@ export function* claimEpoch(context: Context, tenant: string, session: string, e
   const winner = text(row, 'winner')
   const all = row === undefined ? [] : yield* findEpochs(context, tenant, [epoch.cover])
   const found = all.find((one) => blind(one.epoch.id) === winner)
-  // Where the winner's record is damaged the claim goes through too, so that the session does not wait for bytes that cannot be read.
+  // If the winner's record is damaged, the claim succeeds, so that the session is not blocked by unreadable bytes.
   if (found === undefined) {
     yield* append(context, tenant, session, [epoch])
     return { session, epoch, undoneIn: [] }
@@ -123,7 +123,7 @@ export function* seen(
   return new Set(identities.filter((_, i) => held.has(blind[i]!)))
 }
 
-/** Records with every word, and the newest with any of them, in the one order that every store gives. */
+/** Records with all words, and the newest with any of them, in the same order in every store. */
 export function* search(
   context: Context,
   tenant: string,

@@ -8,28 +8,28 @@ import { recordColumns, recordOf } from '../sql/log.ts'
 import type { SqlConnection } from '../sql/store.ts'
 import { asBytes } from './database.ts'
 
-/** What finds a record. */
+/** The key of a record. */
 interface Words {
   readonly record: number
   readonly tokens: string
 }
 
-/** Requests get their turn when this long was worked on words. */
+/** After this time, other requests get their turn. */
 const SLICE_MS = 8
-/** Some fiftieth of the time goes to words of what was appended; a search brings the index up to date. */
+/** About a fiftieth of the time is used to index appended records; a search updates the index first. */
 const PAUSE_MS = 400
 
 /**
- * The search index, which an append does not wait for: words cost more than everything else about a record, and most are never looked for.
+ * The search index. An append does not wait for it: indexing costs more than everything else about a record, and most are never searched.
  * `meta.words` is the newest record whose words are in it.
  */
 export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>, context: Context) {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
-  /** Only forward: where a damaged file forgets its mark, or gives an entry again, the work ends all the same. */
+  /** Only moves forward, so that indexing ends even if a damaged file loses its mark or returns an entry again. */
   let reached = 0
 
-  /** False when all are in. */
+  /** False when all records are indexed. */
   async function putSome(): Promise<boolean> {
     const until = performance.now() + SLICE_MS
     const found: Words[] = []
@@ -44,7 +44,7 @@ export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>
     await write(function* () {
       for (const { record, tokens } of found) {
         if (tokens === '') continue
-        // It may be gone meanwhile, and must not be found then; a process of an older package puts words in as it appends.
+        // It may have been removed meanwhile, and must then not be found; processes of an older version index while they append.
         yield* ask(
           'INSERT OR REPLACE INTO words (rowid, tokens) SELECT id, ? FROM records WHERE id = ?',
           tokens,
@@ -59,7 +59,7 @@ export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>
   }
 
   return {
-    /** Something was appended: its words go in when there is time. */
+    /** Schedules indexing after an append. */
     note,
     async upToDate(): Promise<void> {
       while (await putSome());
@@ -74,7 +74,7 @@ export function wordIndex({ read, write }: Pick<SqlConnection, 'read' | 'write'>
     if (isClosed) return
     timer ??= setTimeout(() => {
       timer = undefined
-      // A store that is away, or busy elsewhere, is asked again with the next append or search.
+      // If the store is unavailable or busy, the next append or search tries again.
       putSome().then(
         (isMore) => isMore && note(),
         () => undefined,
@@ -108,7 +108,7 @@ function* nextText(context: Context, after: number): Job<Unread | undefined> {
     const found = recordOf(context, owner, row, text(row, 'session'))
     return { record, owner, tenant: int(row, 'tenant'), item: found?.type === 'item-seen' ? found : undefined }
   } catch (error) {
-    // One that this package cannot read must not stand in the way of all that come after it, other tenants' among them.
+    // A record that cannot be read must not block all later ones, those of other tenants included.
     if (!isPlimsollError(error)) throw error
     return { record, owner, tenant: 0, item: undefined }
   }
