@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { readText, sharedData } from '../bench/lib/shared.ts'
 import { compactEntries, type LiteLlmData, readLiteLlm } from '../src/drivers/catalogue/update.ts'
 import { writeEntry } from '../src/drivers/catalogue/entry.ts'
-import { SUPPLEMENT } from '../src/drivers/catalogue/supplement.ts'
+import { SUPPLEMENT } from '../src/drivers/catalogue/bundled.ts'
 
 const file = process.argv[2] ?? newestShared()
 const entries = [...readLiteLlm(JSON.parse(readText(file)) as LiteLlmData), ...SUPPLEMENT]

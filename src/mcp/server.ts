@@ -14,8 +14,7 @@ import {
   type Content,
 } from './resources.ts'
 import { type Reach, PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
-import { artifactList, readerTools, type McpTool } from './tools.ts'
-import { contextTools } from './context-tools.ts'
+import { artifactList, readerTools, type McpTool, contextTools } from './tools.ts'
 import { recordOf } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
 import type { Plimsoll } from '../plimsoll.ts'

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { bundledCatalogue, CATALOGUE_LINES } from '../../src/drivers/catalogue/bundled.ts'
+import { bundledCatalogue, CATALOGUE_LINES, supplemented } from '../../src/drivers/catalogue/bundled.ts'
 import { readEntry, writeEntry } from '../../src/drivers/catalogue/entry.ts'
 import { readLiteLlm } from '../../src/drivers/catalogue/update.ts'
-import { supplemented } from '../../src/drivers/catalogue/supplement.ts'
 
 describe('catalogue', () => {
   const catalogue = bundledCatalogue()

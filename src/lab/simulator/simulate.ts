@@ -1,4 +1,4 @@
-import { createPlimsoll, type Plimsoll, type PlimsollOptions } from '../../plimsoll.ts'
+import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
 import { isPlimsollError, type PlimsollError } from '../../core/errors.ts'
 import { handlesIn } from '../../core/handles.ts'
 import type { Policy } from '../../core/policy.ts'
@@ -7,7 +7,6 @@ import { memoryStore } from '../../drivers/sessions/memory.ts'
 import type { PreparedTurn } from '../../engine/prepare/prepare.ts'
 import { contextguardHeuristic } from '../../engine/presets/contextguard/estimate.ts'
 import { codecs } from '../../formats/registry.ts'
-import type { SummaryAnswer, SummaryRequest } from '../../ports/summarizer.ts'
 import { type Answer, calls, createReferee, type Exchange, type Referee, say } from '../../testing/referee/index.ts'
 import { type Blob, replyText, type Scenario, type ToolSet, type Turn } from './scenarios.ts'
 
@@ -23,16 +22,9 @@ const codec = codecs.get(WIRE)!
 export interface SimulateOptions {
   /** @default 'plimsoll' */
   readonly policy?: string | Policy
-  /** Other options of `createPlimsoll`. */
-  readonly plimsoll?: Omit<PlimsollOptions, 'policy' | 'store' | 'artifacts' | 'secret' | 'clock' | 'summarizer'>
-  /** The summarizer's answer. @default one sentence of 120 characters */
-  readonly summarise?: (request: SummaryRequest) => Promise<SummaryAnswer> | SummaryAnswer
-  readonly onStep?: (step: SimulatedStep) => void
 }
 
-export interface SimulatedStep {
-  readonly step: number
-  readonly turn: number
+interface SimulatedStep {
   /** Absent when the engine refused with a typed error. */
   readonly prepared?: PreparedTurn
   readonly error?: PlimsollError
@@ -45,8 +37,6 @@ export interface SimulatedStep {
 /** It speaks of what the scenarios are made of, as an account has to. */
 const SENTENCE =
   'Requests to the service had latency; worker, cluster and deploy were looked at with q0000, then retry and its timeout.'
-
-const oneSentence = (): SummaryAnswer => ({ text: SENTENCE.padEnd(120, '.'), stop: 'end' })
 
 /** One line of `plimsoll simulate --json`. */
 export interface SimulationResult {
@@ -72,14 +62,13 @@ export interface SimulationResult {
 
 /** Runs a scenario against the engine, with a referee that counts `ratio` times the bytes / 4 heuristic and enforces the window. */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
-  const { policy = 'plimsoll', onStep = () => {}, summarise = oneSentence } = options
+  const { policy = 'plimsoll' } = options
   const secret = new Uint8Array(32).fill(3)
   const store = memoryStore()
   const artifacts = memoryArtifacts({ secret })
   let now = 0
   let summarizerCalls = 0
   const plimsoll = createPlimsoll({
-    ...options.plimsoll,
     policy,
     store,
     artifacts,
@@ -88,13 +77,13 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
     summarizer: {
       name: 'simulated',
       window: scenario.window,
-      summarise: async (request) => {
+      summarise: async () => {
         summarizerCalls++
-        return summarise(request)
+        return { text: SENTENCE.padEnd(120, '.'), stop: 'end' }
       },
     },
   })
-  const run = await play(plimsoll, scenario, onStep)
+  const run = await play(plimsoll, scenario)
   const archived = new Set<string>()
   for await (const { record } of store.read(TENANT, SESSION))
     if (record.type === 'item-seen') archived.add(record.fragment)
@@ -121,7 +110,7 @@ interface Run {
   readonly limit: number
 }
 
-async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: SimulatedStep) => void): Promise<Run> {
+async function play(plimsoll: Plimsoll, scenario: Scenario): Promise<Run> {
   const session = plimsoll.session({ id: SESSION })
   let current: ClientStep | undefined
   const referee = createReferee({
@@ -137,7 +126,6 @@ async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: Simul
   let limit = 0
   for (const step of clientSteps(scenario)) {
     current = step
-    const base = { step: steps.length, turn: step.turn }
     try {
       const prepared = await session.prepare({
         format: WIRE,
@@ -154,7 +142,6 @@ async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: Simul
           : { turn: prepared.id, format: WIRE, response: reports(scenario, step) ? response : withoutUsage(response) },
       )
       steps.push({
-        ...base,
         prepared,
         real: exchange.inputTokens,
         overflow: exchange.overflow,
@@ -163,9 +150,8 @@ async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: Simul
     } catch (error) {
       if (!isPlimsollError(error)) throw error
       if (typeof error.fields['limit'] === 'number') limit = error.fields['limit']
-      steps.push({ ...base, error, real: 0, overflow: false, violations: [] })
+      steps.push({ error, real: 0, overflow: false, violations: [] })
     }
-    onStep(steps.at(-1)!)
   }
   referee.close()
   return { steps, sent, handles, limit }

@@ -284,11 +284,14 @@ const succeed = (draft: Draft, body: unknown, cut = false): RefereeResponse => {
   return { status: 200, headers: JSON_TYPE, body: sendBytes(JSON.stringify(body), cut) }
 }
 
+/** The output cap of requests that name none. */
+const DEFAULT_MAX_OUTPUT = 4096
+
 /** Says of which models an answer ends where the window ends. */
 const catalogue = bundledCatalogue()
 
 export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
-  const { wire, window = 200_000, defaultMaxOutput = 4096, seed = 1, usage: usageMode = 'on' } = options
+  const { wire, window = 200_000, seed = 1, usage: usageMode = 'on' } = options
   const { clock = systemClock, laneOf = () => 'main', issuer: issuerName = 'referee' } = options
   const dialect = dialectOf(wire, options.profile)
   const { framing = wireOf(wire).framing } = dialect
@@ -348,7 +351,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (route.kind === 'generate') answered += 1
     const { lane, inputTokens } = draft
     const turn = { number: answered, body, model: facts.model, lane, inputTokens, tools: facts.tools }
-    const said = trimAnswer(answerOf(options.script, turn), facts.maxOutput ?? defaultMaxOutput, tokenizer)
+    const said = trimAnswer(answerOf(options.script, turn), facts.maxOutput ?? DEFAULT_MAX_OUTPUT, tokenizer)
     const usage: Usage = {
       input: inputTokens,
       cacheRead: use.read,

@@ -41,8 +41,6 @@ export interface RefereeOptions {
   readonly wire: Wire
   /** The window in tokens; it includes the answer where the wire counts that. @default 200000 */
   readonly window?: number
-  /** The output cap of requests that name none. @default 4096 */
-  readonly defaultMaxOutput?: number
   /** How the referee counts: a function, or ratios for the built-in tokenizer. */
   readonly tokenizer?: HiddenTokenizer | HiddenTokenizerOptions
   /** Counts a whole body. @default the sum of the tokenizer's counts of its parts */
