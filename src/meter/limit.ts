@@ -9,7 +9,7 @@ const DEFAULT_BODY_BYTES = 32_000_000
 
 /**
  * What fits: window - buffer - output reserve. The reserve is the request's own cap, else the target's, else what an answer needs. Where the
- * vendor limits the prompt apart from the output, that limit holds too, unless somebody set the window. A limit that is not positive is an
+ * vendor limits the prompt apart from the output, that limit holds too, unless the user set the window. A limit that is not positive is an
  * error with its numbers: a request cannot be cut down to less than nothing.
  */
 export function limitOf(
@@ -44,7 +44,7 @@ export function limitOf(
   return { window, buffer, outputReserve, tokens, bytes: target.learned?.bodyBytes ?? DEFAULT_BODY_BYTES, source }
 }
 
-/** A window that somebody set holds over one that the endpoint taught, and that over the catalogue's. */
+/** A window that the user set has priority over one that was learned from the endpoint, and that over the catalogue's. */
 function windowOf(target: Target, info: ModelInfo, match: Resolution['match']): [number, LimitSource] {
   const { window, learned } = target
   if (window !== undefined) return [window, 'config']
@@ -59,7 +59,7 @@ const REASONED_ANSWER_TOKENS = 25_000
 /** With the buffer beside it, at least four fifths of a window are left for the prompt. */
 export const MOST_OF_WINDOW = 0.15
 
-/** What an answer needs where nobody said how long it may be: what a model could write at most would leave half of some windows unused. */
+/** What an answer needs if no output cap is set: the model's longest answer would leave half of some windows unused. */
 function answerReserve({ maxOutputTokens, reasoning }: ModelInfo, window: number): number {
   const needed = reasoning ? REASONED_ANSWER_TOKENS : ANSWER_TOKENS
   return Math.floor(Math.min(needed, maxOutputTokens ?? Infinity, window * MOST_OF_WINDOW))

@@ -43,7 +43,7 @@ export function countMedia(media: Media, { model, family, isKnown = true }: Medi
 export interface MediaTarget {
   readonly model: string
   readonly family: string
-  /** False for a model that no catalogue knows: nobody can say by which rule it counts. @default true */
+  /** False for a model that is not in the catalogue, whose rule for media is unknown. @default true */
   readonly isKnown?: boolean
 }
 

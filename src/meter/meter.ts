@@ -94,7 +94,7 @@ interface Way extends Destination {
   /** Counts of texts are told apart by it. */
   readonly tokenizer: string
   readonly items: WeakMap<Item, CountedItem>
-  /** Declarations come again with every request, and whoever reads a body gives the same objects where they did not change. */
+  /** Declarations come again with every request, and decoders return the same objects if they did not change. */
   readonly tools: WeakMap<ToolDeclaration, number>
 }
 
@@ -354,7 +354,7 @@ const refOf = (target: TargetRef): MeteredTarget => (typeof target === 'string' 
 const whole = ({ tokens, low, high, unsure = 0, source }: Count): Count =>
   countFrom(Math.round(tokens), Math.floor(low), Math.ceil(high), Math.ceil(unsure), source)
 
-/** Longer texts are counted in pieces, so that nobody has to count all of one at a time. */
+/** Longer texts are counted in pieces. */
 export const LONG_TEXT = 256 * 1024
 const LONGEST_BETWEEN = 4_096
 

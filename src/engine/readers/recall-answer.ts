@@ -42,7 +42,7 @@ interface Bound {
   readonly room: number
   /** Entries that stand beside each other are one: what is said around something belongs to it. */
   readonly areStretchesOne: boolean
-  /** Stands behind a message; nobody asked for it. @default false */
+  /** It is added after a message, without a call of the model. @default false */
   readonly isBlock?: boolean
 }
 

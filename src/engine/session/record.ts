@@ -77,7 +77,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   }
   const isSealed = answer?.items.some(({ seal }) => seal !== undefined) === true
   const hidden = usage && isSealed ? sealedTokensIn(deps, model, answer.items, usage) : undefined
-  // A vendor refuses what is too long, and whoever set the window knows it: neither is doubted.
+  // Vendors refuse prompts that are too long, and a window that the user set is right: neither truncates silently.
   const mayCut = !turn.refusesOverflow && limit.source !== 'config'
   const { window: truncatedTo, isSuspect } = mayCut ? truncationOf(branch, turn, usage) : { isSuspect: false }
   if (truncatedTo !== undefined) warnOfTruncation(deps, branch, turn, usage!)

@@ -363,7 +363,7 @@ function accountKey(budget: Budget, spender: Spender, at: number): string {
 /** The most that a call can cost: known before it is made. */
 export interface CallBound {
   readonly tokens: number
-  /** Undefined when nobody knows the model's price. */
+  /** Undefined if the model's price is unknown. */
   readonly usd?: number
   readonly inputTokens: number
   readonly outputTokens: number

@@ -6,7 +6,7 @@ import { addUsage, isKnownUsage, NO_USAGE, type Usage } from '../../core/usage.t
 import type { Spender } from './budgets.ts'
 import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 
-/** One model call, side calls included: whoever summarises spends too. */
+/** One model call, calls for summaries included. */
 export interface LedgerCall {
   readonly spender: Spender
   readonly model: string

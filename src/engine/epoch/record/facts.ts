@@ -87,7 +87,7 @@ function refusals(items: readonly Item[]): readonly string[] {
 
 const ASKS = /^ask|question|followup/i
 
-/** What the model asked and nobody answered: by a tool whose result is missing, or at the end of what it said last. */
+/** Unanswered questions of the model: by a tool whose result is missing, or at the end of its last message. */
 function openQuestions(items: readonly Item[]): readonly string[] {
   const resultOf = resultsIn(items)
   const asked = items.filter(
