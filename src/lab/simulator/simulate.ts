@@ -22,6 +22,7 @@ const codec = codecs.get(WIRE)!
 export interface SimulateOptions {
   /** @default 'plimsoll' */
   readonly policy?: string | Policy
+  readonly onStep?: (step: SimulatedStep) => void
 }
 
 interface SimulatedStep {
@@ -62,7 +63,7 @@ export interface SimulationResult {
 
 /** Runs a scenario against the engine, with a referee that counts `ratio` times the bytes / 4 heuristic and enforces the window. */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
-  const { policy = 'plimsoll' } = options
+  const { policy = 'plimsoll', onStep = () => {} } = options
   const secret = new Uint8Array(32).fill(3)
   const store = memoryStore()
   const artifacts = memoryArtifacts({ secret })
@@ -83,7 +84,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
       },
     },
   })
-  const run = await play(plimsoll, scenario)
+  const run = await play(plimsoll, scenario, onStep)
   const archived = new Set<string>()
   for await (const { record } of store.read(TENANT, SESSION))
     if (record.type === 'item-seen') archived.add(record.fragment)
@@ -110,7 +111,7 @@ interface Run {
   readonly limit: number
 }
 
-async function play(plimsoll: Plimsoll, scenario: Scenario): Promise<Run> {
+async function play(plimsoll: Plimsoll, scenario: Scenario, onStep: (step: SimulatedStep) => void): Promise<Run> {
   const session = plimsoll.session({ id: SESSION })
   let current: ClientStep | undefined
   const referee = createReferee({
@@ -152,6 +153,7 @@ async function play(plimsoll: Plimsoll, scenario: Scenario): Promise<Run> {
       if (typeof error.fields['limit'] === 'number') limit = error.fields['limit']
       steps.push({ error, real: 0, overflow: false, violations: [] })
     }
+    onStep(steps.at(-1)!)
   }
   referee.close()
   return { steps, sent, handles, limit }
