@@ -1,4 +1,4 @@
-import { recordedCache } from '../../src/lab/inspect/cache.ts'
+import { recordedCache } from '../../src/lab/inspect/inspect.ts'
 import type { Recording } from '../../src/lab/transcripts/recording.ts'
 import { CacheLives } from '../../src/meter/index.ts'
 import type { Catalogue } from '../../src/ports/catalogue.ts'

@@ -51,4 +51,4 @@ export {
   type LedgerTotals,
   type TurnUsage,
 } from './ledger/ledger.ts'
-export { savedBy } from './ledger/savings.ts'
+export { savedBy } from './ledger/ledger.ts'

@@ -4,7 +4,7 @@ import { classify, neutralise, sanitise, show } from '../../src/engine/intake/in
 import { eachEntry, eachItem, rootSpan } from '../../src/core/json/lexer.ts'
 import { renderJson } from '../../src/engine/intake/json/json-view.ts'
 import { cutHeadBytes, cutTailBytes, eachLine, countLines } from '../../src/engine/intake/text.ts'
-import { cellsOf, eachRow } from '../../src/engine/intake/views/csv.ts'
+import { cellsOf, eachRow } from '../../src/engine/intake/views/index.ts'
 import { options } from './helpers.ts'
 
 const SEED = 4_242

@@ -3,7 +3,7 @@ import type { CacheSeen } from '../../src/core/cache.ts'
 import { costOfUsage } from '../../src/core/price.ts'
 import type { Usage } from '../../src/core/usage.ts'
 import { bundledCatalogue } from '../../src/drivers/catalogue/bundled.ts'
-import { savedBy, type SavingCall } from '../../src/meter/ledger/savings.ts'
+import { savedBy, type SavingCall } from '../../src/meter/ledger/ledger.ts'
 
 const price = bundledCatalogue().resolve('claude-opus-4-5').info.price!
 const usage = (input: number, cacheRead: number): Usage => ({

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { s3Artifacts, type S3ArtifactsOptions } from '../../src/drivers/artifacts/s3/index.ts'
-import { s3Client } from '../../src/drivers/artifacts/s3/client.ts'
+import { s3Artifacts, type S3ArtifactsOptions, s3Client } from '../../src/drivers/artifacts/s3/index.ts'
 import { aesSeal } from '../../src/drivers/crypto/seal.ts'
 import { aesByteSeal } from '../../src/drivers/crypto/byte-seal.ts'
 import type { ArtifactStore } from '../../src/ports/artifact-store.ts'

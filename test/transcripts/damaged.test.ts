@@ -5,8 +5,7 @@ import { join } from 'node:path'
 
 import { describe, expect, it } from 'vitest'
 
-import { loadFile, loadTranscript } from '../../src/lab/transcripts/load.ts'
-import { readSource } from '../../src/lab/transcripts/source.ts'
+import { loadFile, loadTranscript, readSource } from '../../src/lab/transcripts/load.ts'
 import { fixtureText, loadFixture, onlyRecording } from './fixtures.ts'
 
 describe('damaged files', () => {

@@ -1,4 +1,4 @@
-import type { CacheMiss } from '../../core/cache.ts'
+import type { CacheMiss, CacheSeen } from '../../core/cache.ts'
 import { costOfUsage, type PriceModel } from '../../core/price.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import {
@@ -14,9 +14,17 @@ import {
   compositionOf,
   piecesOf,
   type Piece,
+  fileRead,
 } from './measures.ts'
-import { recordedCache } from './cache.ts'
-import { readAgainOf, type ReadAgain } from './read-again.ts'
+import {
+  type CachedCall,
+  cachedCall,
+  CacheLives,
+  expectCache,
+  isKnownUsage,
+  type SentPrompt,
+  seenCache,
+} from '../../meter/index.ts'
 
 export interface BigItem {
   readonly kind: string
@@ -133,3 +141,95 @@ export function overviewOf(inspections: readonly Inspection[]): Overview {
     costUsd: costs.length > 0 ? costs.reduce((sum, cost) => sum + cost, 0) : undefined,
   }
 }
+
+/** What the provider's cache did at one call of a recording. */
+export interface RecordedCache {
+  readonly call: number
+  readonly usage: Usage
+  readonly seen: CacheSeen
+}
+
+/** Four characters make a token, more or less: enough to say whether most of a prompt is still the same. */
+const CHARACTERS_PER_TOKEN = 4
+
+/** Predicts each call from those before it, and holds that against the usage that the recording has. Calls without usage or time are left out. */
+export function recordedCache(
+  { calls, messages, system, model: recorded = 'unknown' }: InspectSource,
+  priceOf: (model: string) => PriceModel | undefined,
+  lives = new CacheLives(),
+): readonly RecordedCache[] {
+  const found: RecordedCache[] = []
+  const head = system === undefined ? [] : [{ text: system }]
+  const partsOf = messages.map(({ parts, line }) => parts.map((item) => ({ text: item.text, item, line })))
+  let before: CachedCall | undefined
+  for (const { at, usage, index, from, to, model = recorded } of calls) {
+    if (at === undefined || !isKnownUsage(usage)) continue
+    const own = partsOf.slice(from, to).flat()
+    const prompt: SentPrompt = { parts: [...head, ...own], settings: new Map(), marks: [] }
+    const placeOf = (part: number): string => {
+      const line = own[part - head.length]?.line
+      return line === undefined ? (part < head.length ? 'system' : 'the end') : `line ${line}`
+    }
+    const sizeOf = ({ text }: { readonly text: string }): number => text.length / CHARACTERS_PER_TOKEN
+    const expectation = expectCache(lives, { at, model, prompt, price: priceOf(model), sizeOf, placeOf }, before)
+    if (before !== undefined) found.push({ call: index, usage, seen: seenCache(lives, expectation, usage) })
+    before = cachedCall(expectation, { usage, at })
+  }
+  return found
+}
+
+export interface ReadAgain {
+  readonly path: string
+  readonly reads: number
+  /** Tokens of older reads whose lines a newer read showed again. */
+  readonly tokens: number
+  /** The same, as often as they were sent after the newer read. */
+  readonly sentTokens: number
+}
+
+/** Files that were read more than once, the most expensive first. */
+function readAgainOf(pieces: readonly Piece[]): readonly ReadAgain[] {
+  const pathOf = new Map<string, string>()
+  const reads = new Map<string, Piece[]>()
+  for (const piece of distinct(pieces)) {
+    const { part } = piece
+    if (part.callId === undefined) continue
+    const path = fileRead(part)
+    if (path !== undefined) pathOf.set(part.callId, path)
+    const read = part.kind === 'result' ? pathOf.get(part.callId) : undefined
+    if (read === undefined) continue
+    const group = reads.get(read)
+    if (group === undefined) reads.set(read, [piece])
+    else group.push(piece)
+  }
+  return [...reads]
+    .filter(([, group]) => group.length > 1)
+    .map(([path, group]) => repeatedReads(path, group))
+    .filter(({ tokens }) => tokens > 0)
+    .sort((a, b) => b.sentTokens - a.sentTokens)
+}
+
+/** Reading another part of the file is no repetition, so only lines that a newer read contains again are counted. */
+function repeatedReads(path: string, group: readonly Piece[]): ReadAgain {
+  const newerLines = new Set<string>()
+  let tokens = 0
+  let sentTokens = 0
+  for (let i = group.length - 1; i >= 0; i--) {
+    const read = group[i] as Piece
+    const lines = read.part.text
+      .split('\n')
+      .map(withoutLineNumber)
+      .filter((line) => line.length > 2)
+    const again = lines.filter((line) => newerLines.has(line)).length
+    const share = lines.length === 0 ? 0 : again / lines.length
+    const newer = group[i + 1]
+    tokens += read.tokens * share
+    // The older read was sent in vain in the calls that also contained the newer one.
+    sentTokens += read.tokens * share * Math.min(read.timesSent, newer?.timesSent ?? 0)
+    for (const line of lines) newerLines.add(line)
+  }
+  return { path, reads: group.length, tokens: Math.round(tokens), sentTokens: Math.round(sentTokens) }
+}
+
+/** Removes a line number (`  12→code`, `12\tcode`, `12: code`): an edit of the file changes numbers of unchanged lines. */
+const withoutLineNumber = (line: string): string => line.replace(/^\s*\d+(?:→|\t|: ?|\| ?)/, '').trim()

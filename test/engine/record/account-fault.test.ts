@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { accountFault } from '../../../src/engine/epoch/summary/judge.ts'
+import { accountFault } from '../../../src/engine/epoch/summary/summary-writer.ts'
 import { said, step, user } from './items.ts'
 
 const HISTORY = [
