@@ -169,10 +169,12 @@ function editsWithChange(covered: readonly Item[], shown: string): number {
 
 /** A record shows so much of a command's first line. */
 const LINE = 160
-const FAILED = /^\$ (.+) \(exit \d+[^)]*\)/
+const FAILED = /^\$ (.+) \((?:exit \d+|failed)[^)]*\)/
 const SAYS_CODE = /\bexit(?:ed)?(?: with)?[ _](?:code|status)["']?[ :=]*([1-9]\d*)\b/i
+/** Where no code is told, a last line that says it in so many words. */
+const SAYS_FAILED = /(?:\bfail(?:ed|ure)?\b|\*\*\* .*Error \d|error(?: TS\d+)?:|Error: |not found|No such file).*$/i
 
-/** Not by what wrote the record: a last run without a flag and without a code above zero succeeded. */
+/** Not by what wrote the record: a last run without a flag, a code above zero and a last line that speaks of failure succeeded. */
 function falseOutcomes(before: readonly Item[], inserted: readonly string[]): number {
   const named = inserted.flatMap((text) => text.split('\n').flatMap((line) => FAILED.exec(line)?.[1] ?? []))
   const results = new Map(before.map((item) => [item.kind === 'result' ? item.callId : undefined, item]))
@@ -181,7 +183,13 @@ function falseOutcomes(before: readonly Item[], inserted: readonly string[]): nu
       (item) => item.kind === 'call' && commandOf(item)?.split('\n')[0]!.slice(0, LINE) === command,
     )
     const result = results.get(last?.callId)
-    return last !== undefined && result !== undefined && result.isError !== true && !SAYS_CODE.test(result.text)
+    return (
+      last !== undefined &&
+      result !== undefined &&
+      result.isError !== true &&
+      !SAYS_CODE.test(result.text) &&
+      !SAYS_FAILED.test(result.text.trimEnd().split('\n').at(-1)!)
+    )
   }).length
 }
 

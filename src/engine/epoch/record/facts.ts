@@ -103,7 +103,7 @@ function commandLine({ command, exit, error, fixed, call }: RanCommand, made: nu
   if (exit === 0) return `$ ${command}${fixed === undefined ? '' : ` (failed before: ${fixed})`}`
   const age = made - call - 1
   const ago = age < OLD_CALLS ? '' : `, ${age} calls ago`
-  return `$ ${command} (exit ${exit}${ago})${error === undefined ? '' : `: ${error}`}`
+  return `$ ${command} (${exit === UNSTATED ? 'failed' : `exit ${exit}`}${ago})${error === undefined ? '' : `: ${error}`}`
 }
 
 /** How a call ended, in a few words, where its result says so, and where the rest of a result is that was shown in part. */
@@ -200,13 +200,13 @@ const MOST_COMMANDS = 500
 export function ranCommands(items: readonly Item[]): RanCommand[] {
   const asked = new Map<string, { readonly command: string; readonly isShell: boolean; readonly call: number }>()
   const ran = new Map<string, RanCommand>()
-  const statesSuccess = items.some((item) => item.kind === 'result' && exitOf(item) === 0)
   let calls = 0
   for (const item of items) {
     const { callId } = item
     if (callId === undefined) continue
     if (item.kind === 'call') {
-      const shell = commandOf(item)
+      // An editor's "command" is what it does to a path.
+      const shell = pathOf(item) === undefined ? commandOf(item) : undefined
       const command = shell?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST)
       asked.set(callId, { command, isShell: shell !== undefined, call: calls++ })
       continue
@@ -215,10 +215,13 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const end = run === undefined ? undefined : endOf(item, run)
     if (run === undefined || end === undefined) continue
     const { command, call } = run
-    const wider = [...ran.values()].filter((one) => one.command === command || one.command.startsWith(`${command} `))
-    if (end === 'unsaid' && (statesSuccess || wider.every((one) => one.exit === 0))) continue
+    const work = withoutFilter(command)
+    const wider = [...ran.values()].filter(
+      (one) => withoutFilter(one.command) === work || one.command.startsWith(`${work} `),
+    )
+    if (end === 'unsaid' && wider.every((one) => one.exit === 0)) continue
     const exit = end === 'unsaid' ? 0 : end
-    const replaced = wider.filter((one) => exit === 0 || one.command === command)
+    const replaced = wider.filter((one) => exit === 0 || withoutFilter(one.command) === work)
     const fixed = exit === 0 ? replaced.findLast((one) => (one.error ?? one.fixed) !== undefined) : undefined
     for (const one of replaced) ran.delete(one.command)
     const error = exit === 0 ? undefined : errorLineOf(item.text)
@@ -236,22 +239,43 @@ function endOf(
   if (!isShell) return statedExit(item, REPORTED)
   const report = item.text.slice(0, REPORT)
   // The user's refusals are listed by themselves.
-  if (refusalIn(item) !== undefined) return undefined
+  if (refusalIn(item) !== undefined || STOPPED.test(report)) return undefined
   const exit = exitOf(item)
-  if (exit === undefined) return GOES_ON.test(report) ? undefined : 'unsaid'
+  if (exit === undefined) {
+    if (GOES_ON.test(report)) return undefined
+    if (GIVES_UP.test(report)) return UNSTATED
+    return !SHOWS.test(partsOf(command).at(-1)!) && FAILS.test(item.text.slice(-REPORT).trimEnd()) ? UNSTATED : 'unsaid'
+  }
   // A search that finds nothing has not failed.
-  if (exit === 1 && FINDS.test(lastOf(command)) && errorLineOf(item.text) === undefined) return undefined
+  if (exit === 1 && FINDS.test(partsOf(command).at(-1)!.split('|').at(-1)!) && errorLineOf(item.text) === undefined)
+    return undefined
   return exit
 }
 
 const REPORT = 400
 /** What was started and has not ended. */
 const GOES_ON = /\b(?:running in (?:the )?background|session id|still running|timed out)\b/i
+/** Nobody knows how it would have ended. */
+const STOPPED = /^\W*(?:command aborted|no result was recorded)\W*$/i
 /** Commands whose exit code 1 is an answer. */
 const FINDS = /^\s*(?:git\s+(?:grep|diff)|(?:e|f|z)?grep|rg|ag|diff|cmp|test|\[|which|pgrep|command\s+-v)\b/
 
-/** The last command of a line: its exit code is the line's. */
-const lastOf = (command: string): string => command.split(/\||&&|;/).at(-1)!
+/** Where a pipe or the client keeps the code: what tools that build, test and run end their output with when they fail. */
+const FAILS =
+  /(?:^|\n)(?:[^\n]*(?:: command not found|: No such file or directory|\berror TS\d+: [^\n]*|\b(?:BUILD|[Tt]ask|[Tt]ests?) (?:FAILED|failed)[^\n]*)|(?:make(?:\[\d+\])?: \*\*\*|FAIL(?:ED)?\b|npm (?:ERR!|error)|E:|error: (?:could not compile|aborting)|Segmentation fault|[A-Z]\w*(?:Error|Exception):)[^\n]*)$/
+/** How a whole output begins that tells of nothing else. */
+const GIVES_UP = /^(?:fatal: |CMake Error )/
+/** What these print may be another program's failure. */
+const SHOWS = /^\s*(?:cat|tail|head|sed|awk|less|e?grep|rg|jq|find|ls|git|journalctl|docker|kubectl)\b/
+/** How much of its output is shown makes no other command. */
+const withoutFilter = (command: string): string =>
+  command.replace(/(?:\s*2>&1)?(?:\s*\|\s*(?:head|tail|less|cat)\b[^|;&]*)?$/, '').trim()
+
+/** A failure whose code nobody told. */
+const UNSTATED = -1
+
+/** The commands of a line, one after the other; the exit code of the last is the line's. What stands in quotes is no command. */
+const partsOf = (command: string): readonly string[] => command.replaceAll(/"[^"]*"?|'[^']*'?/g, '').split(/&&|;/)
 
 /** How the result of a command says that it ended. */
 const exitOf = (item: Item): number | undefined => statedExit(item, EXIT) ?? (item.isError === true ? 1 : undefined)
