@@ -169,7 +169,7 @@ function editsWithChange(covered: readonly Item[], shown: string): number {
 
 /** A record shows so much of a command's first line. */
 const LINE = 160
-const FAILED = /^\$ (.+) \((?:exit \d+|failed)[^)]*\)/
+const FAILED = /^\$ (.+) \((?:exit \d+|failed(?! before))[^)]*\)/
 const SAYS_CODE = /\bexit(?:ed)?(?: with)?[ _](?:code|status)["']?[ :=]*([1-9]\d*)\b/i
 /** Where no code is told, a last line that says it in so many words. */
 const SAYS_FAILED = /(?:\bfail(?:ed|ure)?\b|\*\*\* .*Error \d|error(?: TS\d+)?:|Error: |not found|No such file).*$/i
@@ -180,7 +180,11 @@ function falseOutcomes(before: readonly Item[], inserted: readonly string[]): nu
   const results = new Map(before.map((item) => [item.kind === 'result' ? item.callId : undefined, item]))
   return named.filter((command) => {
     const last = before.findLast(
-      (item) => item.kind === 'call' && commandOf(item)?.split('\n')[0]!.slice(0, LINE) === command,
+      (item) =>
+        item.kind === 'call' &&
+        commandOf(item)
+          ?.replaceAll(/\s*\n\s*/g, '; ')
+          .slice(0, LINE) === command,
     )
     const result = results.get(last?.callId)
     return (

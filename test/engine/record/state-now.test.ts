@@ -133,6 +133,23 @@ describe('a record says', () => {
     expect(text.split('yield_time_ms=10000').length).toBe(2)
   })
 
+  it('no failure that a later success ended, whatever filter shows its output and whoever else states a code', async () => {
+    const run = (command: string, result: string) => call('bash', { command }, result)
+    const text = await after([
+      run('make', 'exit code: 0'),
+      run('npm test 2>&1 | head -40', 'src/a.test.ts\nFAIL\n[test] ERROR task failed'),
+      run('cargo build', 'error: aborting due to 2 previous errors'),
+      run('cd src && npx tsc', 'a.ts(1,1): error TS2304: Cannot find name'),
+      run('cd src\nls', 'a.ts'),
+      run('npm test 2>&1 | tail -5', 'all 12 tests passed'),
+      run('cat build.log', 'TypeError: not ours'),
+    ])
+    const failed = /Commands that failed last:\n([^]*?)\n\n/.exec(text)![1]
+    expect(failed).toBe(
+      '$ cargo build (failed): error: aborting due to 2 previous errors\n$ cd src && npx tsc (failed): a.ts(1,1): error TS2304: Cannot find name',
+    )
+  })
+
   it('what was started and has not ended, with its id and how to read it', async () => {
     const text = await after([
       call('exec_command', { cmd: 'npm run watch' }, 'Process running with session ID 4711\nOutput:\n'),

@@ -58,12 +58,12 @@ export function pathsInPatch(text: string): string[] {
 const LINE_CHARACTERS = 160
 const SHORT = 60
 
-/** Arguments that nearly all calls of a tool have alike, by tool: said once, and not with each call. */
+/** Arguments that most calls of a tool have alike, by tool: said once, and not with each call. */
 export type CommonArguments = ReadonlyMap<string, readonly string[]>
 
 /** Fewer calls show no habit. */
 const LEAST_CALLS = 4
-const COMMON_SHARE = 0.8
+const COMMON_SHARE = 0.5
 
 export function commonArguments(items: readonly Item[]): CommonArguments {
   const calls = new Map<string, number>()

@@ -134,10 +134,12 @@ function textOf(item: Item, textResults: ReadonlySet<Item>): string {
     .join('\n')
 }
 
-/** What the model asked for in text: the last line of it that says something. */
+/** What the model asked for in text: the line that its last fenced block begins with, or the last line that says something. */
 function actionBefore(items: readonly Item[], index: number): string {
   const before = items[index - 1]
-  const lines = before?.kind === 'assistant' ? before.text.split('\n') : []
+  const text = before?.kind === 'assistant' ? before.text : ''
+  const block = /```\w*\n([^\n]+)\n(?:(?!```)[^])*```\s*$/.exec(text.slice(-4_000))?.[1]
+  const lines = (block ?? text).split('\n')
   return cutHead(lines.findLast((line) => /[\p{L}\p{N}]/u.test(line))?.trim() ?? 'result', LABEL_CHARACTERS)
 }
 

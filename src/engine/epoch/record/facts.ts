@@ -36,7 +36,9 @@ export function factsOf(items: readonly Item[], history: readonly Item[] = items
   const commands = ranCommands(history).filter(({ callId }) => calls.has(callId))
   const made = history.filter(({ kind }) => kind === 'call').length
   const failed = commands.filter(({ exit }) => exit !== 0).slice(-FAILURES)
-  const passed = commands.filter(({ exit }) => exit === 0).slice(-COMMANDS)
+  const passed = commands
+    .filter(({ command, exit }) => exit === 0 && !SHOWS.test(partsOf(command).at(-1)!))
+    .slice(-COMMANDS)
   const all: readonly Fact[] = [
     {
       part: 'state',
@@ -114,13 +116,13 @@ export function outcomeOf(items: readonly Item[]): (call: Item) => string | unde
     if (result === undefined) return undefined
     const isRefused = refusalIn(result) !== undefined
     const exit = isRefused || commandOf(call) === undefined ? undefined : exitOf(result)
-    const error = exit === undefined || exit === 0 ? undefined : errorLineOf(result.text)
+    const error = errorLineOf(result.text)
     const why = changesOf(call).length === 0 || isRefused ? undefined : notMade(result)
     const end = isRefused
       ? 'refused by the user'
       : why !== undefined
         ? `not made: ${why}`
-        : exit === undefined
+        : exit === undefined || exit === 0
           ? undefined
           : `exit ${exit}${error === undefined ? '' : `: ${error}`}`
     return [end, placeOf(result)].filter((part) => part !== undefined).join(', ') || undefined
@@ -207,7 +209,7 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     if (item.kind === 'call') {
       // An editor's "command" is what it does to a path.
       const shell = pathOf(item) === undefined ? commandOf(item) : undefined
-      const command = shell?.split('\n')[0]!.slice(0, LONGEST) ?? callLine(item, LONGEST)
+      const command = shell?.replaceAll(/\s*\n\s*/g, '; ').slice(0, LONGEST) ?? callLine(item, LONGEST)
       asked.set(callId, { command, isShell: shell !== undefined, call: calls++ })
       continue
     }
@@ -217,7 +219,7 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const { command, call } = run
     const work = withoutFilter(command)
     const wider = [...ran.values()].filter(
-      (one) => withoutFilter(one.command) === work || one.command.startsWith(`${work} `),
+      (one) => withoutFilter(one.command) === work || isNarrower(one.command, work),
     )
     if (end === 'unsaid' && wider.every((one) => one.exit === 0)) continue
     const exit = end === 'unsaid' ? 0 : end
@@ -266,10 +268,14 @@ const FAILS =
 /** How a whole output begins that tells of nothing else. */
 const GIVES_UP = /^(?:fatal: |CMake Error )/
 /** What these print may be another program's failure. */
-const SHOWS = /^\s*(?:cat|tail|head|sed|awk|less|e?grep|rg|jq|find|ls|git|journalctl|docker|kubectl)\b/
+const SHOWS = /^\s*(?:cat|tail|head|sed|awk|less|e?grep|rg|jq|find|ls|git|journalctl|docker|kubectl|write_stdin)\b/
 /** How much of its output is shown makes no other command. */
 const withoutFilter = (command: string): string =>
   command.replace(/(?:\s*2>&1)?(?:\s*\|\s*(?:head|tail|less|cat)\b[^|;&]*)?$/, '').trim()
+
+/** The same with more arguments; what only follows it is another command. */
+const isNarrower = (command: string, work: string): boolean =>
+  command.startsWith(`${work} `) && !/^\s*(?:&&|;|\|)/.test(command.slice(work.length))
 
 /** A failure whose code nobody told. */
 const UNSTATED = -1

@@ -13,6 +13,8 @@ const LOOP_SHARE = 0.7
 /** A person answers in less. */
 const SPOKEN = 200
 const LINE_CHARACTERS = 120
+/** What went wrong says more than that something did. */
+const ERROR = /^(?:[A-Z]\w*(?:Error|Exception)|error|fatal)\b/
 
 /**
  * User messages that are really the results of actions which the model wrote as text: agents without native tools send what an action gave
@@ -45,9 +47,11 @@ export function textResultsIn(items: readonly Item[]): ReadonlySet<Item> {
 /** What came back, in one line: how the agent announces it, and how much it was. */
 export function textResultLine({ text }: Item, handle: string | undefined): string {
   const lines = text.trim().split('\n')
-  const said = lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? ''
+  const first = lines.find((line) => /[\p{L}\p{N}]/u.test(line))?.trim() ?? ''
+  const last = lines.at(-1)!.trim()
+  const said = ERROR.test(last) ? last : first
   const size = lines.length === 1 ? '' : ` (${lines.length} lines${handle === undefined ? '' : `, ${handle}`})`
-  return `« ${cutHead(said.trim(), LINE_CHARACTERS)}${size}`
+  return `« ${said.length > LINE_CHARACTERS ? `${cutHead(said, LINE_CHARACTERS)}…` : said}${size}`
 }
 
 const lastLine = ({ text }: Item): string => text.slice(-200).trimEnd().split('\n').at(-1)!

@@ -228,7 +228,9 @@ function entriesOf(
     }
   }
   const habits = [...common].map(([tool, found]) => `${tool} ${found.join(' ')}`)
-  return habits.length === 0 ? entries : [{ text: `(nearly always: ${habits.join('; ')})`, kind: 'user' }, ...entries]
+  return habits.length === 0
+    ? entries
+    : [{ text: `(where a call shows nothing else: ${habits.join('; ')})`, kind: 'user' }, ...entries]
 }
 
 /** Of something that does not fit whole, its beginning. */
