@@ -8,6 +8,7 @@
  *                           [--times 1,1.12,1.35]  overflows by a provider that counts so many times what o200k does
  *                           [--usage none,reported]  whether answers report that count
  *                           [--parts]  what each part of the records takes, and what only it kept of what answers needed
+ *                           [--measures]  only constraints, replaced values, and facts beside Claude Code's own summaries
  *                           [--write]  the tables of these folders in bench/figures/handover-tables.md; with --files, beside those of all sessions
  */
 import { createHash } from 'node:crypto'
@@ -23,6 +24,7 @@ import { type ReplayResult, replaySession } from '../src/lab/replay/replay.ts'
 import { measure, sessionOf, type Session } from './baselines.ts'
 import { referenceProvider } from './lib/reference-provider.ts'
 import { writeHandoverTables, type HandoverTable } from './lib/handover-page.ts'
+import { besideSummaries, constraintsKept, replacedMarked } from './lib/record-measures.ts'
 import { PartWorths } from './lib/record-parts.ts'
 import { withHead } from './lib/with-head.ts'
 import { firstAndLast, proseAndNewest } from './simple-managers.ts'
@@ -39,6 +41,7 @@ const { values } = parseArgs({
     times: { type: 'string', default: '1.12' },
     usage: { type: 'string', default: 'none,reported' },
     parts: { type: 'boolean', default: false },
+    measures: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
 })
@@ -223,7 +226,18 @@ function figuresOf(runs: readonly PolicyRun[], firstLastUsd: number): PolicyFigu
   }
 }
 
-for (const folder of values.folders.split(',')) {
+async function printMeasures(): Promise<void> {
+  for (const window of values.windows.split(',').map(Number)) {
+    const kept = [...(await constraintsKept(window))].map(([position, share]) => `${position} ${three(share)}`)
+    console.log(`${window} tokens: constraints word for word: ${kept.join(', ')}`)
+    const { marked, falsely } = await replacedMarked(window)
+    console.log(`${window} tokens: replaced values marked ${three(marked)}; marked without a reason: ${falsely}`)
+  }
+  for (const line of await besideSummaries(join(shared, 'data/transcripts/claude-code'), count)) console.log(line)
+}
+
+if (values.measures) await printMeasures()
+for (const folder of values.measures ? [] : values.folders.split(',')) {
   const recordings = await load(folder)
   const sessions: Session[] = recordings.map((recording) => sessionOf(recording, { count, perCall: 0, countPart }))
   const tables: HandoverTable[] = []

@@ -231,8 +231,8 @@ describe('the record', () => {
       '$ npm test (exit 1, 40 calls ago): Error: expected )',
       'What the user said, in order:\n1. And the parser.',
       '[ ] write tests',
-      '· The lexer drops the last token.',
       'Files touched:\nsrc/parser.ts changed 1×',
+      '· The lexer drops the last token.',
       'Excerpts, verbatim',
       '[End of the condensed record.]',
     ]

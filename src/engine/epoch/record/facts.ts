@@ -192,6 +192,8 @@ const REPORTED =
 const ERROR_LINE =
   /\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|traceback|denied|not found|cannot|undefined reference)\b/i
 const LONGEST = 160
+/** A tool shows the line of the program that it complains about. */
+const CODE = /[{};,]\s*$/
 /** Each result is held against so many commands. */
 const MOST_COMMANDS = 500
 
@@ -296,7 +298,7 @@ function statedExit({ text }: Item, pattern: RegExp): number | undefined {
 function errorLineOf(text: string): string | undefined {
   const lines = text.slice(-4_000).split('\n')
   return lines
-    .findLast((line) => ERROR_LINE.test(line) && !EXIT.test(line))
+    .findLast((line) => ERROR_LINE.test(line) && !EXIT.test(line) && !CODE.test(line))
     ?.trim()
     .slice(0, LONGEST)
 }

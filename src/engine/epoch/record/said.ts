@@ -70,7 +70,7 @@ function nameOf(opening: string, tag: string, inner: string): string {
 }
 
 const CONSTRAINT =
-  /\b(?:never|don['’]?t|do not|must(?: not|n['’]t)?|may not|not allowed|forbidden|no new|without (?:adding|changing|touching|breaking)|only (?:use|touch|change|edit|in)|always|at most|at least|no more than|avoid)\b/i
+  /\b(?:never|don['’]?t|do not|must(?: not|n['’]t)?|may not|not allowed|forbidden|no new|without (?:adding|changing|touching|breaking)|only (?:use|touch|change|edit|in)|always|at most|at least|no more than|avoid|(?:^|[.:] )(?:please )?(?:keep|leave))\b/i
 const SHORTEST = 12
 const LONGEST = 300
 

@@ -41,7 +41,7 @@ const ATTACHED_CHARACTERS = 400
 
 /**
  * The model-free record of the items at these places within so many tokens, in the order in which a colleague would write it: where things stand, what
- * people said, the state of the plan, what the model said and did, files, commands, refusals, then excerpts of what was read and written. It is rebuilt from the
+ * people said, the state of the plan, files, what the model said and did, then excerpts of what was read and written. It is rebuilt from the
  * transcript every time, never from an earlier record, so nothing erodes.
  */
 export function writeRecord(draft: Draft, folded: readonly number[], budgetTokens: number): HandoverRecord {
@@ -81,8 +81,8 @@ export function writeRecord(draft: Draft, folded: readonly number[], budgetToken
   const account = take(whatWasSaid(entries, left, sources.length === 0 ? EXCERPT_SHARE : PROSE_SHARE, countText))
   const opened = items.filter((item) => textResults.has(item) && hasHandle(draft, item))
   const excerpts = excerptsFrom(sources, Math.max(0, left) * EXCERPT_SHARE)
-  const head = joined([intro, state, spoken, beside.text, plan])
-  const body = joined([account, work, media.text, excerpts.text, '[End of the condensed record.]'])
+  const head = joined([intro, state, spoken, beside.text, plan, work])
+  const body = joined([account, media.text, excerpts.text, '[End of the condensed record.]'])
   return {
     text: `${head}\n\n${body}`,
     head,
