@@ -35,6 +35,10 @@ try {
     await row.click()
     await page.locator('.uplot canvas').first().waitFor()
   })
+  await timed('session again, from the address to its chart', async () => {
+    await page.reload()
+    await page.locator('.uplot canvas').first().waitFor()
+  })
   await timed('spending of all sessions', async () => {
     await page.goto(`${served.url}/#/spending`)
     await page.getByText('By model').waitFor()

@@ -53,9 +53,26 @@ const FIRST_WAIT_MS = 500
 const MOST_ATTEMPTS = 6
 const isTemporary = ({ status }: ApiError): boolean => status === 0 || status === 404 || status >= 500
 
-/** Loads again when a dependency changes, and shows the previous data meanwhile. */
-export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
-  const [state, setState] = useState<Loaded<T>>({ isLoading: true })
+const LOADING = { isLoading: true } as const
+
+/**
+ * Loads again when a dependency changes, and shows the previous data meanwhile; `of` names what is shown, and the data of another one is never
+ * shown under its title.
+ */
+export function useLoad<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  dependencies: readonly unknown[],
+  of = '',
+): Loaded<T> {
+  const [{ state, shown }, set] = useState<{ readonly state: Loaded<T>; readonly shown: string }>({
+    state: LOADING,
+    shown: of,
+  })
+  const setState = (next: Loaded<T> | ((before: Loaded<T>) => Loaded<T>)): void =>
+    set((before) => {
+      const own = before.shown === of ? before.state : LOADING
+      return { state: typeof next === 'function' ? next(own) : next, shown: of }
+    })
   useEffect(() => {
     const stop = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -66,7 +83,8 @@ export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencie
         (thrown: unknown) => {
           if (stop.signal.aborted) return
           const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'The server does not answer.')
-          setState((before) => ({ ...before, isLoading: false, error }))
+          // What does not exist has no figures.
+          setState((before) => ({ value: error.status === 404 ? undefined : before.value, isLoading: false, error }))
           if (number < MOST_ATTEMPTS && isTemporary(error))
             timer = setTimeout(attempt, FIRST_WAIT_MS * 2 ** (number - 1), number + 1)
         },
@@ -77,6 +95,6 @@ export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, dependencie
       stop.abort()
       clearTimeout(timer)
     }
-  }, dependencies)
-  return state
+  }, [of, ...dependencies])
+  return shown === of ? state : LOADING
 }

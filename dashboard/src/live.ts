@@ -10,7 +10,10 @@ export interface LiveEvent {
   readonly [key: string]: unknown
 }
 
-export type LiveState = 'connecting' | 'live' | 'away'
+export type LiveState = 'connecting' | 'live' | 'away' | 'silent'
+
+/** The server says something every three seconds; after this time without a byte it is taken for gone. */
+const SILENT_MS = 10_000
 
 /** The longest pause between attempts to reconnect. */
 const MOST_WAIT_MS = 15_000
@@ -22,18 +25,32 @@ const MOST_WAIT_MS = 15_000
 export function followEvents(onNews: (news: News) => void, onState: (state: LiveState) => void): () => void {
   const stopped = new AbortController()
   let last: number | undefined
+  let isSilent = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let heard = (): void => undefined
   const loop = async (): Promise<void> => {
     let wait = 500
     while (!stopped.signal.aborted) {
       try {
         const url = eventsUrl()
         if (last !== undefined) url.searchParams.set('since', String(last))
-        const response = await fetch(url, { signal: stopped.signal })
+        const silence = new AbortController()
+        heard = () => {
+          isSilent = false
+          clearTimeout(timer)
+          timer = setTimeout(() => {
+            isSilent = true
+            onState('silent')
+            silence.abort()
+          }, SILENT_MS)
+        }
+        heard()
+        const response = await fetch(url, { signal: AbortSignal.any([stopped.signal, silence.signal]) })
         if (!response.ok || response.body === null) throw new Error(String(response.status))
         onState('live')
         onNews('connected')
         wait = 500
-        for await (const event of eventsIn(response.body)) {
+        for await (const event of eventsIn(response.body, heard)) {
           last = event.number
           onNews(event)
         }
@@ -41,21 +58,29 @@ export function followEvents(onNews: (news: News) => void, onState: (state: Live
         // `onState` reports the disconnection below; the user need not do anything.
       }
       if (stopped.signal.aborted) return
-      onState('away')
+      clearTimeout(timer)
+      onState(isSilent ? 'silent' : 'away')
       await new Promise((resolve) => setTimeout(resolve, wait))
       wait = Math.min(MOST_WAIT_MS, wait * 2)
     }
   }
   void loop()
-  return () => stopped.abort()
+  return () => {
+    clearTimeout(timer)
+    stopped.abort()
+  }
 }
 
-async function* eventsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<LiveEvent, void, undefined> {
+async function* eventsIn(
+  body: ReadableStream<Uint8Array>,
+  heard: () => void,
+): AsyncGenerator<LiveEvent, void, undefined> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
   let rest = ''
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return
+    heard()
     const blocks = (rest + value).split('\n\n')
     rest = blocks.pop() ?? ''
     for (const block of blocks) {

@@ -1,5 +1,5 @@
 import { type ComponentChildren, render } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { DashboardInfo, Report } from '../../src/dashboard/page-types.ts'
 import { get, useLoad } from './api.ts'
 import { followEvents, type LiveState, type News, type Subscribe } from './live.ts'
@@ -24,16 +24,26 @@ function Page() {
   useEffect(() => {
     document.title = place.page === 'session' ? `${place.query['session']} · Plimsoll` : `Plimsoll: ${place.page}`
   }, [place])
+  const title = useRef<HTMLHeadingElement>(null)
+  const shown = useRef(`${place.page} ${place.query['session'] ?? ''}`)
+  useEffect(() => {
+    const now = `${place.page} ${place.query['session'] ?? ''}`
+    if (shown.current !== now) title.current?.focus()
+    shown.current = now
+  }, [place.page, place.query['session']])
   if (info.error?.status === 401) return <Login />
   const { page, query } = place
   const body = (value: DashboardInfo) => {
-    if (page === 'session') return <SessionView query={query} subscribe={subscribe} />
+    if (page === 'session')
+      return (
+        <SessionView key={`${query['tenant']} ${query['session']}`} info={value} query={query} subscribe={subscribe} />
+      )
     if (page === 'artifacts') return <Artifacts query={query} />
     if (page === 'spending') return <Spending subscribe={subscribe} />
     if (page === 'meter') return <Meter subscribe={subscribe} />
     if (page === 'policy') return <PolicyPage />
     if (page === 'compare') return <Compare info={value} query={query} />
-    return <Sessions info={value} subscribe={subscribe} />
+    return <Sessions info={value} query={query} subscribe={subscribe} />
   }
   return (
     <>
@@ -49,16 +59,25 @@ function Page() {
           ))}
         </nav>
         <span class={`live ${state}`} role="status">
-          {state === 'live' ? 'live' : state === 'away' ? 'reconnecting' : 'connecting'}
+          {state === 'live' && info.value?.source === 'files' ? 'recorded files' : STATES[state]}
         </span>
       </Top>
       <main id="content" tabindex={-1}>
-        <h1 class="unseen">{page}</h1>
+        <h1 class="unseen" tabindex={-1} ref={title}>
+          {page === 'session' ? query['session'] : page}
+        </h1>
         <Problem of={info} />
         {info.value !== undefined && body(info.value)}
       </main>
     </>
   )
+}
+
+const STATES: Readonly<Record<LiveState, string>> = {
+  connecting: 'connecting',
+  live: 'live',
+  away: 'reconnecting',
+  silent: 'not answering',
 }
 
 /** A report in a file of its own has no navigation and no live events. */

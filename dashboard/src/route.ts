@@ -20,6 +20,13 @@ export function linkTo(page: PageName, query: Readonly<Record<string, string>> =
   return `#/${page}${search === '' ? '' : `?${search}`}`
 }
 
+/** Changes the address without a new entry in the history: what is typed is no page to go back to. */
+export function replaceQuery(page: PageName, query: Readonly<Record<string, string>>): void {
+  const known = Object.entries(query).filter(([, value]) => value !== '')
+  history.replaceState(null, '', linkTo(page, Object.fromEntries(known)))
+  dispatchEvent(new HashChangeEvent('hashchange'))
+}
+
 export function useRoute(): Route {
   const [place, setPlace] = useState(() => placeOf(location.hash))
   // A layout effect, because an ordinary effect would run later and miss changes in between.

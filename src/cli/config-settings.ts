@@ -1,14 +1,15 @@
 import { withoutPassword } from '../drivers/open-store.ts'
 import { policyOf, windowOf, type Config } from '../settings/index.ts'
-import { FILES, GATEWAY, LIBRARY, PROXY, those, type Setting } from '../settings/settings.ts'
+import { FILES, GATEWAY, LIBRARY, PROXY, SETTINGS, those, type Setting } from '../settings/settings.ts'
 import { policyNamed } from '../engine/presets/index.ts'
-import { plainSettingsOf } from './proxy-options.ts'
+import type { Command } from 'commander'
+import { optionsFor, plainSettingsOf, type ProxyFlags } from './proxy-options.ts'
 import { defaultStore } from '../plimsoll.ts'
 
 export interface Shown {
   readonly name: string
   readonly value: unknown
-  readonly from: 'environment' | 'file' | 'preset' | 'default'
+  readonly from: 'command line' | 'environment' | 'file' | 'preset' | 'default'
 }
 
 /** The policy in effect, number by number. */
@@ -72,13 +73,18 @@ const DEFAULTS = Object.fromEntries(
   ),
 )
 
-export function proxySettings(config: Config): readonly Shown[] {
+/** `flags`: what was given on the command line or by a variable, by setting, and where it came from. */
+export function proxySettings(
+  config: Config,
+  flags: ProxyFlags = {},
+  sourceOf: SourceOf = () => undefined,
+): readonly Shown[] {
   const caFile = process.env['PLIMSOLL_CA_FILE']
   const merged: Readonly<Record<string, unknown>> = {
     ...DEFAULTS,
     store: defaultStore(),
     // The policy's name only; `plimsoll config` shows its numbers.
-    ...plainSettingsOf(caFile === undefined ? {} : { caFile }, config),
+    ...plainSettingsOf(caFile === undefined ? flags : { caFile, ...flags }, config),
     summarizer: undefined,
   }
   const rows = Object.entries(merged).filter(([name, value]) => value !== undefined && !SECRET.has(name))
@@ -86,12 +92,26 @@ export function proxySettings(config: Config): readonly Shown[] {
     ...rows.map(([name, value]): Shown => {
       const inEnvironment =
         name === 'store' ? config.store === undefined && isHomeSet() : name === 'caFile' && caFile !== undefined
-      const from = inEnvironment ? 'environment' : name in config ? 'file' : 'default'
+      const from = sourceOf(name) ?? (inEnvironment ? 'environment' : name in config ? 'file' : 'default')
       return { name, value: withoutSecrets(value), from }
     }),
     summarizerSetting(config.summarizer),
   ]
 }
+
+/** Where a setting's value came from, if not from the file. */
+export type SourceOf = (setting: string) => Extract<Shown['from'], 'command line' | 'environment'> | undefined
+
+/** As Commander knows it. */
+export const sourceIn =
+  (command: Pick<Command, 'getOptionValueSource'>): SourceOf =>
+  (name) => {
+    const setting = SETTINGS[name as keyof typeof SETTINGS] as Setting | undefined
+    const attributes =
+      setting === undefined ? [name] : optionsFor({ [name]: setting }).map((option) => option.attributeName())
+    const sources = attributes.map((attribute) => command.getOptionValueSource(attribute))
+    return sources.includes('cli') ? 'command line' : sources.includes('env') ? 'environment' : undefined
+  }
 
 const SECRET: ReadonlySet<string> = new Set(['token', 'operatorToken'])
 

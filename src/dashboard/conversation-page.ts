@@ -1,9 +1,10 @@
 import { firstSendKey } from '../core/chain.ts'
 import type { Epoch, FirstSendEdit, ItemSeen } from '../core/records.ts'
 import { READER_TOOLS } from '../engine/readers/tools.ts'
-import { type CountText, type Fate, fatesOf, type FoldedLog } from './session-log.ts'
+import { standingEpochs } from '../meter/session/figures.ts'
+import type { FoldedLog } from '../meter/session/log.ts'
+import { type CountText, type Fate, fatesOf } from '../meter/session/parts.ts'
 import type { ConversationPage, ConversationRow, HiddenRow, InsertedRow } from './page-types.ts'
-import { standingEpochs } from './session-page.ts'
 
 export interface ConversationQuery {
   readonly agent: string
@@ -11,6 +12,8 @@ export interface ConversationQuery {
   readonly limit: number
   /** The conversation under this compaction instead of the newest. */
   readonly epoch?: string
+  /** The page that holds this item, in place of `from`. */
+  readonly item?: string
 }
 
 /** The page fetches longer texts when they are opened. */
@@ -18,10 +21,12 @@ const EXCERPT = 600
 
 /** The client's conversation and what is sent of it. */
 export function conversationPageOf(log: FoldedLog, query: ConversationQuery, countText: CountText): ConversationPage {
-  const { agent, from, limit } = query
+  const { agent, limit, item } = query
   const chosen = query.epoch === undefined ? undefined : log.epochs.find(({ epoch }) => epoch.id === query.epoch)?.epoch
   const epoch = chosen ?? standingEpochs(log).get(agent)
   const placed = placesOf(log, agent, epoch)
+  const at = item === undefined ? -1 : placed.findIndex(({ identity }) => identity === item)
+  const from = at < 0 ? query.from : Math.floor(at / limit) * limit
   const fates = epoch === undefined ? new Map<number, Fate>() : fatesOf(epoch)
   const rows = placed.slice(from, from + limit).map((item, offset) => rowOf(item, from + offset, fates, log, countText))
   return {

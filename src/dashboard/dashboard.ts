@@ -1,5 +1,7 @@
 import { parsedJson, isRecord } from '../core/values.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { isPlimsollError, PlimsollError } from '../core/errors.ts'
 import { isHandle } from '../core/handles.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
@@ -35,9 +37,9 @@ export function createDashboard(deps: RouteDeps): Dashboard {
       try {
         if (url.pathname.startsWith(API)) {
           const body = await answerOf(deps, incoming, url, await audience())
-          send(response, 200, 'application/json', JSON.stringify(body))
+          await send(incoming, response, 200, 'application/json', JSON.stringify(body))
         } else if (url.pathname.startsWith(DOWNLOAD)) await download(deps, response, url, await audience())
-        else await page(response, url.pathname)
+        else await page(incoming, response, url.pathname)
       } catch (error) {
         const known = isPlimsollError(error)
         const given = known ? error.fields['status'] : 500
@@ -45,7 +47,7 @@ export function createDashboard(deps: RouteDeps): Dashboard {
         const message = known ? error.message : `The page could not be answered: ${(error as Error).message}`
         const advice = known ? error.advice : undefined
         if (response.headersSent) response.destroy()
-        else send(response, status, 'application/json', JSON.stringify({ error: { message, advice } }))
+        else await send(incoming, response, status, 'application/json', JSON.stringify({ error: { message, advice } }))
       }
     },
   }
@@ -104,21 +106,33 @@ async function download(
   response.end()
 }
 
-async function page(response: ServerResponse, path: string): Promise<void> {
+async function page(incoming: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
   const file = await staticFile(path)
   if (file === undefined) {
     const text = path === '/' ? 'The dashboard has not been built. Run npm run build.' : 'Not found.'
-    return send(response, path === '/' ? 503 : 404, 'text/plain; charset=utf-8', text)
+    return send(incoming, response, path === '/' ? 503 : 404, 'text/plain; charset=utf-8', text)
   }
-  response
-    .writeHead(200, {
-      ...HEADERS,
-      'content-type': file.type,
-      'cache-control': file.isForever ? 'public, max-age=31536000, immutable' : 'no-cache',
-    })
-    .end(file.bytes)
+  const isPacked = takesGzip(incoming) && file.packed.length < file.bytes.length
+  const caching = file.isForever ? 'public, max-age=31536000, immutable' : 'no-cache'
+  const headers = { ...HEADERS, 'content-type': file.type, 'cache-control': caching }
+  response.writeHead(200, isPacked ? { ...headers, ...PACKED } : headers).end(isPacked ? file.packed : file.bytes)
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, { ...HEADERS, 'content-type': type, 'cache-control': 'no-store' }).end(body)
+const PACKED = { 'content-encoding': 'gzip', vary: 'accept-encoding' } as const
+/** Shorter answers are not worth packing. */
+const LEAST_PACKED = 1024
+const pack = promisify<string, Buffer>(gzip)
+
+const takesGzip = ({ headers }: IncomingMessage): boolean => /\bgzip\b/.test(headers['accept-encoding'] ?? '')
+
+async function send(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string,
+): Promise<void> {
+  const isPacked = body.length >= LEAST_PACKED && takesGzip(incoming)
+  const headers = { ...HEADERS, 'content-type': type, 'cache-control': 'no-store' }
+  response.writeHead(status, isPacked ? { ...headers, ...PACKED } : headers).end(isPacked ? await pack(body) : body)
 }

@@ -9,8 +9,8 @@ import { packageVersion } from '../util/package-root.ts'
 import type { Dashboard } from '../gateway/http/serve.ts'
 import { createDashboard } from './dashboard.ts'
 import type { RouteDeps } from './routes.ts'
-import type { DashboardInfo, PolicyRow, SessionRow, SpendingPage } from './page-types.ts'
-import { storedSessions } from './stored-sessions.ts'
+import type { DashboardInfo, PolicyRow, ReplayState, SpendingPage } from './page-types.ts'
+import { type ListedSession, storedSessions } from './stored-sessions.ts'
 
 export interface DashboardOptions {
   readonly plimsoll: Plimsoll
@@ -25,13 +25,17 @@ export interface DashboardOptions {
   /** Starts the demo session in the background. */
   readonly demo?: () => Promise<void>
   readonly compare?: RouteDeps['compare']
+  /** The state of a recording that is re-run. */
+  readonly replayOf?: (session: string) => ReplayState | undefined
+  readonly unreadable?: RouteDeps['unreadable']
 }
 
 export function openDashboard(options: DashboardOptions): Dashboard {
   const { plimsoll, sessions, catalogue, source, storeName, connect = () => [] } = options
   const priceOf = (model: string) => catalogue.resolve(model).info.price
   const meter = createMeter({ catalogue })
-  const stored = storedSessions(sessions, priceOf)
+  const countFor = (model: string) => (text: string) => meter.countText(model, text).tokens
+  const stored = storedSessions(sessions, { countFor, replayOf: options.replayOf })
   const steps = hiddenSteps(sessions)
   return createDashboard({
     info: async () => ({
@@ -43,7 +47,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     sessions: stored,
     plimsoll,
     priceOf,
-    countFor: (model) => (text) => meter.countText(model, text).tokens,
+    unreadable: options.unreadable ?? [],
     policy: options.policy,
     budgets: (rows) => currentBudgets(plimsoll, rows),
     quotas: (tenant) => storedQuotas(sessions, tenant),
@@ -74,7 +78,7 @@ const MOST_ROWS = 50
  */
 async function currentBudgets(
   plimsoll: Pick<Plimsoll, 'session'>,
-  sessions: readonly SessionRow[],
+  sessions: readonly ListedSession[],
 ): Promise<readonly BudgetRow[]> {
   const rows = new Map<string, BudgetRow>()
   const newest = sessions.slice(0, NEWEST)

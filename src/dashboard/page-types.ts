@@ -1,106 +1,111 @@
-import type { Audit, Epoch, UsageSeen } from '../core/records.ts'
+import type { Receipt } from '../core/records.ts'
 import type { Usage } from '../core/usage.ts'
 import type { LearnedEntry } from '../engine/learning/learned-limits.ts'
 import type { CredentialQuota } from '../formats/quota.ts'
+import type { CallRow, CompactionRow, RemovalRow, SessionFigures, TroubleRow } from '../meter/session/figures.ts'
 import type { SessionInfo } from '../ports/session-store.ts'
 import type { StackedPart } from './stacked-parts.ts'
 
 /* The page's API as JSON. Types only, because the browser's code imports this file. */
 
-/** A row of the list of sessions. Its figures are fetched when the row is in view. */
+/** A session of the list; its figures are absent until its log was read. */
 export interface SessionRow extends SessionInfo {
   readonly tenant: string
+  readonly figures?: SessionSummary
 }
 
-export interface SessionFigures {
+/** A page of the list. `read`: sessions whose figures are known; filters and totals count those only. */
+export interface SessionList {
+  readonly total: number
+  readonly read: number
+  readonly matched: number
+  readonly rows: readonly SessionRow[]
+  readonly totals: {
+    readonly calls: number
+    readonly costUsd: number
+    readonly unpriced: number
+    readonly savedUsd: number
+  }
+  /** Recorded files that could not be read, one sentence each. */
+  readonly unreadable: readonly string[]
+}
+
+/** A recording that is re-run: nothing was billed. */
+export interface ReplayState {
+  readonly policy: string
+  readonly window: number
+  /** Calls that were replayed, of those that are recorded. */
+  readonly done: number
+  readonly total: number
+}
+
+export interface SessionSummary extends SessionFigures {
   readonly tenant: string
   readonly session: string
   /** The version of the log that the figures were computed from. */
   readonly version: number
-  readonly calls: number
-  readonly models: readonly string[]
-  readonly agents: readonly string[]
-  /** Tokens of the last prompt, measured or else estimated. */
-  readonly load: number
-  readonly limit: number
-  readonly window: number
-  readonly compactions: number
-  /** Calls that would not have fitted without compaction. */
-  readonly overflowsAvoided: number
-  /** Shortened results and other cuts. */
-  readonly cuts: number
-  readonly usage: Usage
-  readonly costUsd: number
-  /** What calls cost less for us, net. Undefined where a call does not say it. */
-  readonly savedUsd?: number
-  readonly withoutUsage: number
-}
-
-/** The figures of a row, with those that only the process of the session knows. */
-export interface RowFigures extends SessionFigures {
-  /** The verdict of the last request. */
+  readonly replay?: ReplayState
+  /** The verdict of the last request, where this process saw it. */
   readonly verdict?: string
-  /** Overflows that were recovered without an error at the client. */
-  readonly recovered?: number
+  /** Largest prompts of equal stretches of the session, as shares of the limit. */
+  readonly spark: readonly number[]
 }
 
-export interface PageCall extends Omit<UsageSeen, 'measured' | 'hidden' | 'limit'> {
-  readonly number: number
-  readonly agent: string
-  /** Tokens of the prompt by the provider's count, else by our estimate. */
-  readonly prompt: number
-  readonly isMeasured: boolean
-  /** The prompt without any compaction, in tokens. */
-  readonly original: number
-  readonly limit?: number
-  readonly window?: number
-  /** Tokens of the prompt by kind of content; their sum is `prompt`. */
-  readonly parts: Readonly<Record<string, number>>
-}
-
-/** `before` and `after` are upper bounds, like all loads that are compared with the limit. */
-export interface PageCompaction extends Omit<Epoch, 'identities' | 'edits'> {
-  readonly agent: string
-  /** The number of the next call. */
-  readonly beforeCall: number
-  /** The provider's count of the first request under it. */
-  readonly counted?: number
-  readonly undone: boolean
-  readonly isStanding: boolean
-  /** The record that the model reads instead. */
-  readonly record: string
-  readonly edits: readonly PageEdit[]
-  readonly price?: CompactionPrice
-}
-
-/** The cost of the prompt before and after a compaction, in dollars; absent without a price. */
-export interface CompactionPrice {
-  /** A later call without the compaction, read from the provider's cache. */
-  readonly before: number
-  /** The first call after it, whose prompt is not in the cache yet. */
-  readonly once: number
-  /** A later call with the compaction, read from the provider's cache. */
-  readonly after: number
-}
-
-export interface PageEdit {
-  readonly op: 'drop' | 'strip' | 'replace' | 'insert'
-  readonly from: number
-  readonly to: number
-  readonly reason: string
-  readonly handle?: string
-}
-
-/** A session without its texts, which are fetched item by item. */
-export interface SessionPage extends Omit<SessionFigures, 'cuts'> {
+/** A session without its calls and texts. */
+export interface SessionPage extends SessionSummary {
   readonly startedAt: number
   readonly updatedAt: number
-  readonly callList: readonly PageCall[]
-  readonly compactionList: readonly PageCompaction[]
-  readonly cuts: readonly Audit[]
+  readonly compactionList: readonly CompactionRow[]
+  readonly troubles: readonly TroubleRow[]
+  readonly removals: number
   readonly pins: readonly string[]
   readonly items: number
   readonly policies: readonly string[]
+}
+
+/** Calls of agents from one on, column by column: what charts draw. */
+export interface Series {
+  readonly calls: readonly number[]
+  /** Place in the session's list of agents. */
+  readonly agents: readonly number[]
+  readonly sent: readonly number[]
+  readonly measured: readonly boolean[]
+  readonly whole: readonly number[]
+  readonly limit: readonly (number | null)[]
+  readonly window: readonly (number | null)[]
+  readonly high: readonly (number | null)[]
+  readonly low: readonly (number | null)[]
+  readonly cached: readonly (number | null)[]
+  /** Dollars that a cache miss cost, and its cause. */
+  readonly missed: readonly (readonly [usd: number, cause: string] | null)[]
+  /** Tokens of each prompt by kind of content; their sum is `sent`. */
+  readonly parts: Readonly<Record<string, readonly number[]>>
+}
+
+/** Rows in pages, newest first. */
+export interface Rows<T> {
+  readonly total: number
+  readonly from: number
+  readonly rows: readonly T[]
+}
+export type CallRows = Rows<CallRow>
+export type RemovalRows = Rows<RemovalRow>
+
+/** One compaction with what it took out. */
+export interface CompactionPage extends CompactionRow {
+  /** The record that the model reads instead. */
+  readonly record: string
+  readonly receipt?: Receipt
+  /** Tokens by kind of content in the call before it and in the first one after it. */
+  readonly bars: readonly { readonly name: string; readonly before: number; readonly after: number }[]
+  /** The largest of what it took out; `named`: the record still says what it was. */
+  readonly left: readonly (RemovalRow & {
+    readonly tokens: number
+    readonly target?: string
+    readonly named: boolean
+  })[]
+  /** Calls since. */
+  readonly callsSince: number
 }
 
 export interface HiddenRow {
@@ -154,6 +159,8 @@ export interface SpendingRow {
   readonly calls: number
   readonly usage: Usage
   readonly costUsd: number
+  /** Calls whose price is not known; `costUsd` is without them. */
+  readonly unpriced: number
 }
 
 export interface SpendingPage {
@@ -165,6 +172,8 @@ export interface SpendingPage {
   readonly sessions: number
   /** How much of their providers' windows credentials have used, by the newest answers. */
   readonly quotas: readonly CredentialQuota[]
+  /** Models without a known price: a budget in dollars does not hold their calls. */
+  readonly unpricedModels: readonly string[]
   readonly budgets: readonly {
     readonly name: string
     readonly used: number

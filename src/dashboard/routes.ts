@@ -5,7 +5,7 @@ import type { Plimsoll } from '../plimsoll.ts'
 import type { StepOwner } from '../gateway/hidden/session.ts'
 import type { Audience } from '../gateway/operate/audience.ts'
 import { conversationPageOf, hiddenRowsOf } from './conversation-page.ts'
-import type { CountText, FoldedLog } from './session-log.ts'
+import { callRow, type PriceOf, removalsOf } from '../meter/session/figures.ts'
 import type {
   DashboardInfo,
   FoundRow,
@@ -13,27 +13,29 @@ import type {
   MeterRow,
   PolicyRow,
   Report,
-  RowFigures,
-  SessionRow,
+  SessionList,
+  SessionSummary,
   SpendingPage,
 } from './page-types.ts'
-import { sessionPageOf, type PriceOf } from './session-page.ts'
+import { compactionPageOf, pageOf, seriesOf, sessionPageOf } from './session-page.ts'
+import { spentOf } from '../meter/session/spent.ts'
 import { Spending } from './spending.ts'
-import type { StoredSessions } from './stored-sessions.ts'
+import type { ListedSession, ReadLog, StoredSessions } from './stored-sessions.ts'
 
 export interface RouteDeps {
   readonly info: () => Promise<DashboardInfo>
   readonly sessions: StoredSessions
   readonly plimsoll: Pick<Plimsoll, 'archive' | 'artifacts' | 'ledger' | 'session'>
   readonly priceOf: PriceOf
-  readonly countFor: (model: string) => CountText
   readonly policy: () => Promise<readonly PolicyRow[]>
-  readonly budgets: (sessions: readonly SessionRow[]) => Promise<SpendingPage['budgets']>
   readonly quotas: (tenant: string) => Promise<SpendingPage['quotas']>
+  readonly budgets: (sessions: readonly ListedSession[]) => Promise<SpendingPage['budgets']>
   readonly learned: () => Promise<readonly LearnedRow[]>
   /** Whether this agent has hidden steps. */
   readonly hasHiddenSteps: (owner: StepOwner) => Promise<boolean>
   readonly forget: (id: string) => Promise<boolean>
+  /** Recorded files that could not be read, one sentence each. */
+  readonly unreadable: readonly string[]
   /** Starts the demo session in the background; absent without a proxy. */
   readonly demo?: () => Promise<void>
   /** Replays a recorded session under several policies or windows; a page over a store has no recordings. */
@@ -53,8 +55,6 @@ export interface Route {
   readonly answer: (deps: RouteDeps, asked: Asked, audience: Audience) => Promise<unknown>
 }
 
-const MOST_ROWS = 2_000
-const MOST_FIGURES = 100
 const MOST_TENANTS = 10
 /** Of a search, for each tenant. */
 const FOUND = { limit: 20, max_characters: 20_000 }
@@ -66,9 +66,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   info: { method: 'GET', answer: ({ info }) => info() },
   sessions: {
     method: 'GET',
-    async answer({ sessions }, asked, audience) {
-      const rows = await seen(sessions, audience, textIn(asked, 'q', ''))
-      return { total: rows.length, rows: rows.slice(0, MOST_ROWS) }
+    async answer(deps, asked, audience): Promise<SessionList> {
+      return sessionList(deps, await seen(deps.sessions, audience, textIn(asked, 'q', '')), asked)
     },
   },
   /** What was said and returned, in one session or all that the caller sees, as `recall` finds it. */
@@ -90,41 +89,60 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { rows }
     },
   },
-  figures: {
-    method: 'POST',
-    async answer({ sessions, plimsoll }, { sessions: wanted }, audience) {
-      const list = Array.isArray(wanted) ? (wanted as Asked[]).slice(0, MOST_FIGURES) : []
-      const figures: RowFigures[] = []
-      for (const each of list) {
-        const [tenant, session] = [tenantIn(each, audience), textIn(each, 'session')]
-        const found = await sessions.summary(tenant, session).catch(() => undefined)
-        if (found === undefined) continue
-        const { verdict, recovered } = plimsoll.ledger.session(tenant, session) ?? {}
-        figures.push({ ...found.figures, verdict, recovered })
-      }
-      return { figures }
-    },
-  },
   session: {
     method: 'GET',
-    async answer({ sessions, priceOf, countFor }, asked, audience) {
+    async answer({ sessions, priceOf, plimsoll }, asked, audience) {
       const [tenant, session] = [tenantIn(asked, audience), textIn(asked, 'session')]
-      const { log, version } = await sessions.log(tenant, session)
-      return sessionPageOf(log, { tenant, session, version, priceOf }, countFor(modelOf(log)))
+      const read = await sessions.log(tenant, session)
+      const { figures } = await sessions.summary(tenant, session)
+      const { verdict } = plimsoll.ledger.session(tenant, session) ?? {}
+      return sessionPageOf(read, { ...figures, verdict }, priceOf)
     },
+  },
+  /** Calls after the one with this number, column by column. */
+  series: {
+    method: 'GET',
+    answer: async (deps, asked, audience) =>
+      seriesOf(await readLog(deps, asked, audience), numberIn(asked, 'after', 0)),
+  },
+  calls: {
+    method: 'GET',
+    async answer(deps, asked, audience) {
+      const { log } = await readLog(deps, asked, audience)
+      const { rows, ...page } = pageOf(log.calls, numberIn(asked, 'from', 0))
+      return { ...page, rows: rows.map(callRow) }
+    },
+  },
+  compaction: {
+    method: 'GET',
+    answer: async (deps, asked, audience) =>
+      compactionPageOf(await readLog(deps, asked, audience), textIn(asked, 'id'), deps.priceOf),
+  },
+  spent: {
+    method: 'GET',
+    async answer(deps, asked, audience) {
+      const { log, composition } = await readLog(deps, asked, audience)
+      return spentOf(log, composition(), deps.priceOf)
+    },
+  },
+  removals: {
+    method: 'GET',
+    answer: async (deps, asked, audience) =>
+      pageOf(removalsOf((await readLog(deps, asked, audience)).log), numberIn(asked, 'from', 0)),
   },
   conversation: {
     method: 'GET',
-    async answer({ sessions, countFor }, asked, audience) {
-      const { log } = await sessions.log(tenantIn(asked, audience), textIn(asked, 'session'))
+    async answer(deps, asked, audience) {
+      const { log, count } = await readLog(deps, asked, audience)
       const epoch = textIn(asked, 'epoch', '')
       const query = {
         agent: textIn(asked, 'agent', 'main'),
         from: numberIn(asked, 'from', 0),
         limit: Math.min(ROWS_A_PAGE, numberIn(asked, 'limit', ROWS_A_PAGE)),
         epoch: epoch || undefined,
+        item: textIn(asked, 'item', '') || undefined,
       }
-      return conversationPageOf(log, query, countFor(modelOf(log)))
+      return conversationPageOf(log, query, count)
     },
   },
   item: {
@@ -258,12 +276,78 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 }
 
-const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? 'unknown'
+const readLog = ({ sessions }: RouteDeps, asked: Asked, audience: Audience): Promise<ReadLog> =>
+  sessions.log(tenantIn(asked, audience), textIn(asked, 'session'))
 
-const seen = async (sessions: StoredSessions, audience: Audience, query = ''): Promise<readonly SessionRow[]> =>
+const seen = async (sessions: StoredSessions, audience: Audience, query = ''): Promise<readonly ListedSession[]> =>
   (await sessions.list(query)).filter(({ tenant }) => audience.sees(tenant))
 
-async function allCalls({ sessions }: RouteDeps, rows: readonly SessionRow[]): Promise<Spending> {
+const LIST_ROWS = 50
+/** A large store is read little by little: an answer comes early and says of how many sessions it knows the figures. */
+const READ_MS = 250
+
+const FILTERS: Readonly<Record<string, (figures: SessionSummary) => boolean>> = {
+  'near the limit': ({ load, limit }) => limit > 0 && load.value > 0.7 * limit,
+  compacted: ({ compactions }) => compactions > 0,
+  halted: ({ halted, verdict }) => halted !== undefined || verdict === 'halt' || verdict === 'final',
+  'failed calls': ({ failed }) => failed > 0,
+  'overflow recovered': ({ recovered }) => recovered > 0,
+  'no usage reported': ({ withoutUsage }) => withoutUsage > 0,
+  'price unknown': ({ unpriced }) => unpriced > 0,
+}
+
+/** What a user should look at first. */
+const attention = ({ halted, failed, recovered, load, limit }: SessionSummary): number =>
+  halted !== undefined ? 4 : failed > 0 ? 3 : recovered > 0 ? 2 : limit > 0 && load.value > 0.9 * limit ? 1 : 0
+
+const SORTS: Readonly<Record<string, (figures: SessionSummary) => number>> = {
+  attention,
+  cost: ({ cost }) => cost?.value ?? -1,
+  saved: ({ saved }) => saved?.value ?? -Infinity,
+  calls: ({ calls }) => calls,
+  compactions: ({ compactions }) => compactions,
+  load: ({ load, limit }) => (limit === 0 ? 0 : load.value / limit),
+}
+
+/** A page of the list, filtered and sorted by what was read of the logs so far. */
+async function sessionList(deps: RouteDeps, all: readonly ListedSession[], asked: Asked): Promise<SessionList> {
+  const { sessions, plimsoll, unreadable } = deps
+  const [filter, sort, from] = [textIn(asked, 'filter', ''), textIn(asked, 'sort', ''), numberIn(asked, 'from', 0)]
+  const until = performance.now() + READ_MS
+  const known = new Map<ListedSession, SessionSummary>()
+  for (const [place, row] of all.entries()) {
+    const isShown = place >= from && place < from + LIST_ROWS && filter === ''
+    const found =
+      sessions.known(row) ??
+      (isShown || performance.now() < until
+        ? await sessions.summary(row.tenant, row.session).catch(() => undefined)
+        : undefined)
+    const verdict = plimsoll.ledger.session(row.tenant, row.session)?.verdict
+    if (found !== undefined) known.set(row, { ...found.figures, verdict })
+  }
+  const passes = Object.hasOwn(FILTERS, filter) ? FILTERS[filter]! : undefined
+  const matching = passes === undefined ? all : all.filter((row) => known.has(row) && passes(known.get(row)!))
+  const rank = Object.hasOwn(SORTS, sort) ? SORTS[sort]! : undefined
+  const rankOf = (row: ListedSession): number => (known.has(row) ? rank!(known.get(row)!) : -Infinity)
+  const sorted = rank === undefined ? matching : matching.toSorted((a, b) => rankOf(b) - rankOf(a))
+  const sum = (of: (figures: SessionSummary) => number): number =>
+    matching.reduce((total, row) => total + (known.has(row) ? of(known.get(row)!) : 0), 0)
+  return {
+    total: all.length,
+    read: known.size,
+    matched: matching.length,
+    rows: sorted.slice(from, from + LIST_ROWS).map((row) => ({ ...row, figures: known.get(row) })),
+    totals: {
+      calls: sum(({ calls }) => calls),
+      costUsd: sum(({ cost }) => cost?.value ?? 0),
+      unpriced: sum(({ unpriced }) => unpriced),
+      savedUsd: sum(({ saved }) => saved?.value ?? 0),
+    },
+    unreadable,
+  }
+}
+
+async function allCalls({ sessions }: RouteDeps, rows: readonly ListedSession[]): Promise<Spending> {
   const spending = new Spending()
   for (const { tenant, session } of rows) {
     const found = await sessions.summary(tenant, session).catch(() => undefined)

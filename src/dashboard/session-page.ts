@@ -1,137 +1,117 @@
-import { costOfUsage, type PriceModel, simulateUsage } from '../core/price.ts'
-import type { Epoch } from '../core/records.ts'
-import { insertedTexts } from '../core/epochs.ts'
-import { savedIn } from '../engine/store-admin/session-report.ts'
-import { addUsage, NO_USAGE } from '../core/usage.ts'
-import { compositionOf, type CountText, type FoldedLog, type LoggedCall } from './session-log.ts'
-import type { CompactionPrice, PageCall, PageCompaction, PageEdit, SessionFigures, SessionPage } from './page-types.ts'
+import { PlimsollError } from '../core/errors.ts'
+import {
+  type CallRow,
+  callRow,
+  compactionsOf,
+  type PriceOf,
+  recordOf,
+  removalsOf,
+  troublesOf,
+} from '../meter/session/figures.ts'
+import type { LoggedCall } from '../meter/session/log.ts'
+import type { Composition } from '../meter/session/parts.ts'
+import type { CompactionPage, Rows, Series, SessionPage, SessionSummary } from './page-types.ts'
+import type { ReadLog } from './stored-sessions.ts'
 
-export interface PageInputs {
-  readonly tenant: string
-  readonly session: string
-  readonly version: number
-  readonly priceOf: PriceOf
-}
+/* A session for the page, in pieces: the summary, its calls in columns or pages, one compaction at a time. */
 
-const MAIN = 'main'
-
-/** The figures of a session, without the composition of its prompts, for which every text would be counted. */
-export function figuresOf(log: FoldedLog, { tenant, session, version }: PageInputs): SessionFigures {
-  const calls = callsOf(log)
-  const turns = calls.filter(({ purpose }) => purpose === 'turn')
-  const last = turns.at(-1)
-  const savedUsd = savedIn(calls)
+export function sessionPageOf({ log }: ReadLog, summary: SessionSummary, priceOf: PriceOf): SessionPage {
+  const { startedAt, updatedAt, pins, items } = log
   return {
-    tenant,
-    session,
-    version,
-    calls: calls.length,
-    models: [...new Set(turns.map(({ model }) => model))],
-    agents: [...new Set(calls.map(({ agent }) => agent))],
-    load: last?.prompt ?? 0,
-    limit: last?.limit ?? 0,
-    window: last?.window ?? 0,
-    compactions: log.epochs.length - log.undone.size,
-    overflowsAvoided: turns.filter(({ original, limit = Infinity }) => original > limit).length,
-    cuts: log.audits.length,
-    usage: calls.reduce((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), NO_USAGE),
-    costUsd: calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
-    savedUsd,
-    withoutUsage: calls.filter(({ isMeasured }) => !isMeasured).length,
-  }
-}
-
-export function sessionPageOf(log: FoldedLog, inputs: PageInputs, countText: CountText): SessionPage {
-  const partsOf = compositionOf(log, countText)
-  const calls = callsOf(log)
-  const standing = standingEpochs(log)
-  const { cuts: _, ...figures } = figuresOf(log, inputs)
-  return {
-    ...figures,
-    startedAt: log.startedAt,
-    updatedAt: log.updatedAt,
-    callList: calls.map((call, index) => ({
-      ...call,
-      parts: Object.fromEntries(partsOf(log.calls[index]!, call.prompt)),
-    })),
-    compactionList: log.epochs.map(({ epoch, callsBefore }) => {
-      const { model, epoch: under, usage } = log.calls[callsBefore] ?? {}
-      const counted = under === epoch.id && usage !== undefined && usage.input > 0 ? usage.input : undefined
-      return {
-        ...compactionOf(epoch, callsBefore, log, standing),
-        counted,
-        ...priceOfCompaction(epoch.before, counted ?? epoch.after, inputs.priceOf(model ?? modelOf(log))),
-      }
-    }),
-    cuts: log.audits,
-    pins: [...log.pins],
-    items: log.items.length,
+    ...summary,
+    startedAt,
+    updatedAt,
+    compactionList: compactionsOf(log, priceOf),
+    troubles: troublesOf(log),
+    removals: removalsOf(log).length,
+    pins: [...pins],
+    items: items.length,
     policies: [...new Set(log.epochs.map(({ epoch }) => epoch.policy))],
   }
 }
 
-/** The calls of a log; `original` includes what earlier compactions removed. */
-const callsOf = (log: FoldedLog): readonly PageCall[] => log.calls.map(pageCall)
-
-function pageCall(call: LoggedCall): PageCall {
-  const { measured: _, hidden: __, limit, agent = MAIN, usage, removed = 0, ...rest } = call
-  const isMeasured = usage !== undefined && usage.input > 0
-  const prompt = isMeasured ? usage.input : Math.round(call.estimated)
+/** Calls after the one with this number. */
+export function seriesOf({ log, composition }: Pick<ReadLog, 'log' | 'composition'>, after: number): Series {
+  const agents = [...new Set(log.calls.map(({ agent = 'main' }) => agent))]
+  const logged = log.calls.slice(after).filter(({ purpose }) => purpose === 'turn')
+  const calls = logged.map(callRow)
+  const parts = logged.map((call, at) => composition().partsOf(call, calls[at]!.sent))
+  const names = [...new Set(parts.flatMap((each) => [...each.keys()]))]
+  const column = <T>(of: (call: CallRow) => T): T[] => calls.map(of)
   return {
-    ...rest,
-    agent,
-    usage,
-    prompt,
-    isMeasured,
-    original: prompt + removed,
-    limit: limit?.tokens,
-    window: limit?.window,
-    parts: {},
+    calls: column(({ number }) => number),
+    agents: column(({ agent }) => agents.indexOf(agent)),
+    sent: column(({ sent }) => sent),
+    measured: column(({ isMeasured }) => isMeasured),
+    whole: column(({ whole }) => whole),
+    limit: column(({ limit = null }) => limit),
+    window: column(({ window = null }) => window),
+    high: column(({ thresholds }) => thresholds?.high ?? null),
+    low: column(({ thresholds }) => thresholds?.low ?? null),
+    cached: column(({ usage }) => usage?.cacheRead ?? null),
+    missed: column(({ cache }) => (cache?.miss?.usd === undefined ? null : [cache.miss.usd, cache.miss.cause])),
+    parts: Object.fromEntries(names.map((name) => [name, parts.map((each) => Math.round(each.get(name) ?? 0))])),
   }
 }
 
-export function standingEpochs(log: FoldedLog): ReadonlyMap<string, Epoch> {
-  const standing = new Map<string, Epoch>()
-  for (const { epoch } of log.epochs) if (!log.undone.has(epoch.id)) standing.set(epoch.agent ?? MAIN, epoch)
-  return standing
+const ROWS = 200
+
+/** A page of rows, the newest first. */
+export function pageOf<T>(all: readonly T[], from: number): Rows<T> {
+  const end = Math.max(0, all.length - from)
+  return { total: all.length, from, rows: all.slice(Math.max(0, end - ROWS), end).toReversed() }
 }
 
-function compactionOf(
-  epoch: Epoch,
-  callsBefore: number,
-  log: FoldedLog,
-  standing: ReadonlyMap<string, Epoch>,
-): PageCompaction {
-  const { identities: _, edits, agent = MAIN, ...rest } = epoch
+/** Rows shown of what a compaction took out. */
+const MOST_LEFT = 50
+
+export function compactionPageOf({ log, composition }: ReadLog, id: string, priceOf: PriceOf): CompactionPage {
+  const row = compactionsOf(log, priceOf).find((one) => one.id === id)
+  const epoch = log.epochs.find((one) => one.epoch.id === id)?.epoch
+  if (row === undefined || epoch === undefined)
+    throw new PlimsollError('not-found', `This session has no compaction ${JSON.stringify(id.slice(0, 60))}.`)
+  const record = recordOf(epoch)
+  const own = log.calls.filter(({ purpose, agent = 'main' }) => purpose === 'turn' && agent === row.agent)
+  const first = own.findIndex((call) => call.epoch === id)
+  const byIdentity = new Map(
+    composition()
+      .itemsSent()
+      .map((item) => [item.identity, item]),
+  )
+  const left = removalsOf(log)
+    .filter(({ compaction }) => compaction === id)
+    .map((removal) => {
+      const { tokens = 0, target } = byIdentity.get(removal.identity ?? '') ?? {}
+      const named =
+        (target !== undefined && saysOf(record, target)) ||
+        (removal.handle !== undefined && record.includes(removal.handle))
+      return { ...removal, tokens: Math.round(tokens), target, named }
+    })
+    .toSorted((a, b) => b.tokens - a.tokens)
   return {
-    ...rest,
-    agent,
-    beforeCall: callsBefore + 1,
-    undone: log.undone.has(epoch.id),
-    isStanding: standing.get(agent)?.id === epoch.id,
-    record: insertedTexts(epoch).join('\n\n'),
-    edits: edits.map(editOf),
+    ...row,
+    record,
+    bars: barsOf(composition(), own[first - 1], own[first]),
+    left: left.slice(0, MOST_LEFT),
+    callsSince: own.slice(Math.max(0, first)).filter((call) => call.epoch === id).length,
   }
 }
 
-const modelOf = ({ calls }: FoldedLog): string => calls.at(-1)?.model ?? ''
-
-function priceOfCompaction(
-  before: number,
-  after: number,
-  price: PriceModel | undefined,
-): { readonly price?: CompactionPrice } {
-  if (price === undefined) return {}
-  const prompt = (tokens: number, commonPrefixTokens: number): number =>
-    costOfUsage(simulateUsage({ tokens, commonPrefixTokens, outputTokens: 0 }, price), price)
-  return { price: { before: prompt(before, before), once: prompt(after, 0), after: prompt(after, after) } }
+/** The record names a call by its target, or by the values of its input. */
+function saysOf(record: string, target: string): boolean {
+  const values = target.startsWith('{') ? [...target.matchAll(/:\s*"?([^",}]+)/g)].map(([, value]) => value!) : [target]
+  return record.split('\n').some((line) => values.every((value) => line.includes(value)))
 }
 
-function editOf(edit: Epoch['edits'][number]): PageEdit {
-  if (edit.op === 'drop' || edit.op === 'strip') return edit
-  const { op, at, reason } = edit
-  const handle = edit.op === 'replace' ? edit.handle : undefined
-  return { op, from: at, to: at + 1, reason, handle }
+function barsOf(
+  composition: Composition,
+  before: LoggedCall | undefined,
+  after: LoggedCall | undefined,
+): CompactionPage['bars'] {
+  const partsOf = (call: LoggedCall | undefined): ReadonlyMap<string, number> =>
+    call === undefined ? new Map<string, number>() : composition.partsOf(call, callRow(call).sent)
+  const [then, now] = [partsOf(before), partsOf(after)]
+  return [...new Set([...then.keys(), ...now.keys()])]
+    .map((name) => ({ name, before: Math.round(then.get(name) ?? 0), after: Math.round(now.get(name) ?? 0) }))
+    .toSorted((a, b) => b.before - a.before)
 }
-
-export type PriceOf = (model: string) => PriceModel | undefined

@@ -1,8 +1,8 @@
 import { addUsage, NO_USAGE } from '../core/usage.ts'
-import type { FoldedLog } from './session-log.ts'
+import type { FoldedLog } from '../meter/session/log.ts'
 import type { MeterRow, SpendingPage, SpendingRow } from './page-types.ts'
 
-type Sum = { calls: number; usage: SpendingRow['usage']; costUsd: number }
+type Sum = { calls: number; usage: SpendingRow['usage']; costUsd: number; unpriced: number }
 
 type Split = 'byDay' | 'byModel' | 'byAgent' | 'byKey'
 
@@ -15,14 +15,14 @@ export class Spending {
     byKey: new Map(),
   }
   readonly #ratios = new Map<string, number[]>()
-  readonly #total: Sum = { calls: 0, usage: NO_USAGE, costUsd: 0 }
+  readonly #total: Sum = { calls: 0, usage: NO_USAGE, costUsd: 0, unpriced: 0 }
   #sessions = 0
 
   add({ calls }: FoldedLog, tenant: string): void {
     if (calls.length > 0) this.#sessions++
     for (const { at, model, agent = 'main', key = tenant, usage = NO_USAGE, ...call } of calls) {
       const { costUsd = 0, estimated, purpose, measured } = call
-      const one = { calls: 1, usage, costUsd }
+      const one = { calls: 1, usage, costUsd, unpriced: call.costUsd === undefined ? 1 : 0 }
       grow(this.#total, one)
       const { byDay, byModel, byAgent, byKey } = this.#splits
       grow(entry(byDay, new Date(at).toISOString().slice(0, 10)), one)
@@ -58,6 +58,7 @@ export class Spending {
       byKey: mostExpensive(this.#splits.byKey),
       total: this.#total,
       sessions: this.#sessions,
+      unpricedModels: rows(this.#splits.byModel).flatMap(({ name, unpriced }) => (unpriced > 0 ? [name] : [])),
       budgets,
       quotas,
     }
@@ -74,14 +75,15 @@ export class Spending {
 
 function entry(sums: Map<string, Sum>, name: string): Sum {
   let sum = sums.get(name)
-  if (sum === undefined) sums.set(name, (sum = { calls: 0, usage: NO_USAGE, costUsd: 0 }))
+  if (sum === undefined) sums.set(name, (sum = { calls: 0, usage: NO_USAGE, costUsd: 0, unpriced: 0 }))
   return sum
 }
 
-function grow(sum: Sum, { calls, usage, costUsd }: Sum): void {
+function grow(sum: Sum, { calls, usage, costUsd, unpriced }: Sum): void {
   sum.calls += calls
   sum.usage = addUsage(sum.usage, usage)
   sum.costUsd += costUsd
+  sum.unpriced += unpriced
 }
 
 const rows = (sums: ReadonlyMap<string, Sum>): SpendingRow[] => Array.from(sums, ([name, sum]) => ({ name, ...sum }))

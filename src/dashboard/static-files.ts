@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { gzipSync } from 'node:zlib'
 import { fileURLToPath } from 'node:url'
 import { PlimsollError } from '../core/errors.ts'
 import { packageRoot } from '../util/package-root.ts'
@@ -8,6 +9,8 @@ import type { Report } from './page-types.ts'
 export interface StaticFile {
   readonly type: string
   readonly bytes: Uint8Array
+  /** The same, compressed. */
+  readonly packed: Uint8Array
   /** Its name contains a hash of its content. */
   readonly isForever: boolean
 }
@@ -43,7 +46,7 @@ async function load(name: string): Promise<StaticFile | undefined> {
     return undefined
   }
   const type = TYPES[name.split('.').at(-1)!]!
-  return { type, bytes, isForever: name.startsWith('/assets/') }
+  return { type, bytes, packed: gzipSync(bytes), isForever: name.startsWith('/assets/') }
 }
 
 /** Only the page's own script may run, and nothing is fetched. */

@@ -221,6 +221,7 @@ async function reduceAndRetry(
       const key = conversationKey(request, target)
       deps.keptWithin.set(key, { ...deps.keptWithin.get(key), ...retry })
       request.emit({ type: 'overflow-recovered', window: retry.window })
+      await request.session.note('overflow-recovered', lessonText(learned ?? retry)).catch(() => undefined)
     }
     return { ...again, recovered }
   } catch (error) {
@@ -229,6 +230,13 @@ async function reduceAndRetry(
     throw error
   }
 }
+
+const lessonText = ({ window, bodyBytes }: LearnedLimit): string =>
+  [
+    'reduced, sent again and answered',
+    ...(window === undefined ? [] : [`requests stay within a window of ${window.toLocaleString('en-US')} tokens`]),
+    ...(bodyBytes === undefined ? [] : [`bodies stay within ${bodyBytes.toLocaleString('en-US')} bytes`]),
+  ].join('; ')
 
 /** Nothing is learned if the user set the window. */
 export async function learn(

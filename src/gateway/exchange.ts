@@ -185,7 +185,7 @@ function halted(deps: GatewayDeps, request: OpenedRequest, { prepared, target, u
   const { verdict } = prepared
   // SDKs wait and retry; unused reservations of calls in progress are returned when these are settled.
   if (verdict.retryable === true) {
-    throw new PlimsollError('budget-exceeded', verdict.reason, {
+    throw new PlimsollError('budget-exceeded', `${verdict.reason}.`, {
       advice: 'Calls in progress have reserved what is left; try again when they are done.',
       retryable: true,
     })

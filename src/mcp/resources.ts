@@ -97,10 +97,10 @@ export async function readSession(reach: Reach, uri: string, named: string): Pro
   if (reach.session !== undefined && named !== reach.session)
     throw new PlimsollError('not-found', `There is no session ${JSON.stringify(named.slice(0, 100))}.`)
   const session = await sessionOf(reach, named)
-  const { agents, models, calls, usage, costUsd, epochs, cuts, pins, items, startedAt, updatedAt } =
+  const { agents, models, calls, usage, cost, epochs, removals, pins, items, startedAt, updatedAt } =
     await reach.plimsoll.archive.report(session, { tenant: reach.tenant })
   const compactions = epochs.map(({ record: _record, ...epoch }) => epoch)
-  const spent = { calls, usage, costUsd }
+  const spent = { calls, usage, costUsd: cost?.value }
   const report = {
     session,
     agents,
@@ -108,7 +108,7 @@ export async function readSession(reach: Reach, uri: string, named: string): Pro
     items,
     ...spent,
     compactions,
-    cuts: cuts.length,
+    removals: removals.length,
     pins,
     startedAt,
     updatedAt,

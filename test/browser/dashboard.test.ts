@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import type { ConsoleMessage, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openProxy, type OpenProxy, type ProxySettings } from '../../src/cli/open-proxy.ts'
-import { call, say, startReferee, type Script } from '../../src/testing/referee/index.ts'
-import { BINARY, cleanEnvironment, FIXTURES, temporaryHome } from '../cli/support/binary.ts'
+import { call, type FaultPlan, say, startReferee, type Script } from '../../src/testing/referee/index.ts'
+import type { Series } from '../../src/dashboard/page-types.ts'
+import { BINARY, cleanEnvironment, FIXTURES, plimsoll, temporaryHome } from '../cli/support/binary.ts'
 import { closeLater } from '../gateway/upstream.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { openBrowser } from './browser.ts'
@@ -45,6 +46,8 @@ interface StageSettings {
   readonly dark?: boolean
   readonly url?: (running: OpenProxy) => string
   readonly script?: Script
+  readonly faults?: FaultPlan
+  readonly usage?: 'off'
   /** Before the page is opened. */
   readonly prepare?: (page: Page) => Promise<unknown>
   /** In place of a window that the user has set. */
@@ -56,6 +59,8 @@ async function stage(settings: StageSettings = {}): Promise<Stage> {
     wire: 'anthropic-messages',
     window: WINDOW,
     cache: { minimumTokens: 1 },
+    faults: settings.faults,
+    usage: settings.usage,
     ...(settings.script !== undefined && { script: settings.script }),
   })
   const running = await openProxy(
@@ -163,7 +168,7 @@ describe('the dashboard', () => {
     const compacted = JSON.parse(Buffer.from(referee.log.at(-1)!.raw).toString()) as { messages: unknown[] }
     await page.getByRole('link', { name: /run-1/ }).click()
     for (const line of ['limit', 'compaction starts', 'compaction aims at'])
-      await page.locator('.u-series', { hasText: line }).first().waitFor()
+      await page.locator('.legend-line .entry', { hasText: line }).first().waitFor()
     await page.getByRole('link', { name: 'Compactions' }).click()
     await page.getByText('What the model reads instead').waitFor()
     await page.getByText('in force').waitFor()
@@ -403,6 +408,160 @@ describe('the dashboard', () => {
     await page.getByRole('heading', { name: /^recall/ }).waitFor()
     await page.locator('.hidden-steps pre', { hasText: 'const value_1_400' }).waitFor()
     expect(complaints).toEqual([])
+  })
+
+  const at = ({ running }: Stage, tab: string, name?: string): string => {
+    const { tenant, session } = running.plimsoll.ledger.sessions()[0]!
+    return `${running.pageUrl}#/session?${new URLSearchParams({ tenant, session: name ?? session, tab }).toString()}`
+  }
+  const post = ({ running }: Stage, body: object): Promise<Response> =>
+    fetch(`${running.proxy.url}/anthropic/v1/messages`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': 'k',
+        'anthropic-version': '2023-06-01',
+        'x-plimsoll-session': 'run-1',
+      },
+      body: JSON.stringify(body),
+    })
+
+  it('calls an unknown price unknown, and says that a budget in dollars cannot apply', async () => {
+    const on = await stage({ proxy: { window: WINDOW, budgets: [{ scope: 'session', usd: 5 }] } })
+    await on.send({ ...toolLoop({ steps: 1 }), model: 'nobody-knows-1' })
+    await on.page.goto(at(on, 'load'))
+    await on.page.locator('.figure-box', { hasText: /^cost\s*unknown$/ }).waitFor()
+    await on.page.locator('.badge', { hasText: 'price unknown' }).waitFor()
+    await on.page.goto(`${on.running.pageUrl}#/spending`)
+    await on.page.getByText('A budget in dollars cannot apply to calls of nobody-knows-1').waitFor()
+    expect(await on.page.locator('td', { hasText: '$0.00' }).count()).toBe(0)
+  })
+
+  it('shows failed calls, recovered overflows and what they taught, and why a session was halted', async () => {
+    const faults: FaultPlan = [
+      { on: 2, fault: { kind: 'throttle' } },
+      { on: 3, fault: { kind: 'server-error', status: 500 } },
+    ]
+    const on = await stage({ faults, proxy: { budgets: [{ scope: 'session', tokens: 100_000 }] } })
+    await on.send(toolLoop({ steps: 1 }))
+    for (const status of [429, 500]) {
+      const failed = await post(on, toolLoop({ steps: 2 }))
+      expect(failed.status).toBe(status)
+      await failed.text()
+    }
+    await on.send(toolLoop({ steps: 24, resultLength: 6_000 }))
+    let text = ''
+    for (let asked = 0; asked < 15 && !text.includes('Plimsoll stopped'); asked++)
+      text = await (await post(on, toolLoop({ steps: 24, resultLength: 6_000 }))).text()
+    // One full stop, and numbers that add up.
+    const said = (JSON.parse(text) as { content: { text: string }[] }).content[0]!.text
+    expect(said).toMatch(
+      /allows 100,000 tokens: [\d,]+ tokens are spent or held, 10,000 tokens are kept for a closing answer/,
+    )
+    expect(said).not.toContain('..')
+    const [allowed, used, kept, more] = [...said.matchAll(/([\d,]+) tokens/g)].map(([, number]) =>
+      Number(number!.replaceAll(',', '')),
+    )
+    expect(used! + kept! + more!).toBeGreaterThan(allowed!)
+    await on.page.goto(at(on, 'audit'))
+    await on.page.locator('.problem', { hasText: 'Halted' }).getByText('are kept for a closing answer').waitFor()
+    const troubles = on.page.getByRole('region', { name: 'Troubles' })
+    for (const row of ['answered 429', 'answered 500', /window of 16,000 tokens/, 'are kept for a closing answer'])
+      await troubles.getByText(row).first().waitFor()
+    await on.page.goto(`${on.running.pageUrl}#/sessions?filter=halted`)
+    await on.page.getByRole('link', { name: /run-1.*halted.*2 failed calls.*1 overflow recovered/ }).waitFor()
+  })
+
+  it('lists every removal, as many as the compactions say', async () => {
+    const on = await stage()
+    await untilCompacted(on)
+    await on.page.goto(at(on, 'audit'))
+    const count = on.page.locator('.figure-box', { hasText: /^left out/ }).locator('dd')
+    await expect.poll(() => count.textContent()).toMatch(/^[1-9]\d* items$/)
+    const leftOut = Number.parseInt((await count.textContent())!)
+    const rows = on.page.getByRole('region', { name: 'Audit trail' }).locator('tbody tr')
+    await expect.poll(() => rows.filter({ hasText: 'left out:' }).count()).toBe(leftOut)
+    await on.page.goto(at(on, 'compactions'))
+    await on.page.locator('.card .figure-box', { hasText: new RegExp(`^left out\\s*${leftOut} items`) }).waitFor()
+  })
+
+  it('never mixes counts with upper bounds where no usage is reported', async () => {
+    const on = await stage({ usage: 'off' })
+    await untilCompacted(on)
+    const { tenant, session } = on.running.plimsoll.ledger.sessions()[0]!
+    const query = new URLSearchParams({ tenant, session }).toString()
+    const series = (await (await fetch(`${on.running.pageUrl}plimsoll/ui/series?${query}`)).json()) as Series
+    expect(series.measured).not.toContain(true)
+    const steps = series.whole.slice(1).map((whole, place) => whole - series.whole[place]!)
+    // Two tool steps a call, and each is as long as the one before.
+    expect(Math.max(...steps)).toBeLessThan(2 * Math.min(...steps))
+  })
+
+  it('shows no figures of one session under the title of another, nor of one that does not exist', async () => {
+    const on = await stage()
+    await on.send(toolLoop({ steps: 1 }))
+    await on.page.goto(at(on, 'load'))
+    await on.page.locator('.figures').waitFor()
+    let answer = (): void => undefined
+    const held = new Promise<void>((resolve) => (answer = resolve))
+    await on.page.route('**/plimsoll/ui/session?*session=nobody*', async (route) => {
+      await held
+      await route.continue()
+    })
+    await on.page.goto(at(on, 'load', 'nobody'))
+    await on.page.locator('.title h2', { hasText: 'nobody' }).waitFor()
+    expect(await on.page.locator('.figures').count()).toBe(0)
+    answer()
+    await on.page.getByText('There is no session "nobody"').waitFor()
+    expect(await on.page.locator('.figures').count()).toBe(0)
+  })
+
+  it('notices in ten seconds that a server does not answer', async () => {
+    const home = await temporaryHome()
+    const args = [
+      BINARY,
+      'dashboard',
+      join(FIXTURES, 'claude-code.jsonl'),
+      join(FIXTURES, 'README.md'),
+      '--port',
+      '0',
+      '--json',
+    ]
+    const child = spawn(process.execPath, args, {
+      env: cleanEnvironment(home.path),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const page = await browser.context.newPage()
+    closeLater(async () => {
+      await page.close()
+      child.kill('SIGKILL')
+      await home.remove()
+    })
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const { listening } = JSON.parse(line.toString()) as { listening: string }
+    await page.clock.install()
+    await page.goto(listening)
+    await page.getByText('recorded files').waitFor()
+    // What could not be read is said where the rest is shown.
+    await page.getByText('1 file could not be read').waitFor()
+    const { port } = new URL(listening)
+    const second = await plimsoll(home.path, ['dashboard', join(FIXTURES, 'claude-code.jsonl'), '--port', port])
+    expect(second).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/the port is in use.*choose another --port/) as unknown,
+    })
+    // A recording is no live session.
+    await page.getByRole('link', { name: /claude-code.jsonl/ }).click()
+    await page.getByText('replay under plimsoll, 200k').waitFor()
+    await page.getByRole('link', { name: 'Compactions' }).click()
+    await page.getByText('No compaction yet').waitFor()
+    expect(await page.getByRole('button', { name: /Compact|Fork|Undo/ }).count()).toBe(0)
+    await page.goto(`${listening}#/policy`)
+    await page.getByRole('row', { name: /^window 200000 default/ }).waitFor()
+    child.kill('SIGSTOP')
+    await page.clock.runFor(10_500)
+    await page.getByText('not answering').waitFor()
+    expect(await page.getByText('recorded files').count()).toBe(0)
   })
 
   it('works without a mouse', async () => {

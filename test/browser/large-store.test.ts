@@ -51,6 +51,38 @@ it(`shows ${SESSIONS} sessions of ${CALLS} calls by what is in view`, async () =
   }
 }, 240_000)
 
+/** Bytes over the wire of all answers so far, compressed as they came. */
+async function wireOf(page: Page): Promise<() => number> {
+  const client = await page.context().newCDPSession(page)
+  await client.send('Network.enable')
+  let bytes = 0
+  client.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength))
+  return () => bytes
+}
+
+it('a session of 5,000 calls comes in less than 500 kB, and one more call in less than 50 kB', async () => {
+  const sessions = await largeStore({ sessions: 1, calls: 5_000 })
+  const served = await servedDashboard(sessions)
+  const page = await browser.context.newPage()
+  try {
+    const wire = await wireOf(page)
+    await page.goto(`${served.url}/#/session?tenant=local&session=session-00000`)
+    await page.locator('.uplot canvas').first().waitFor()
+    await page.locator('.legend-line .at', { hasText: 'call 5,000' }).first().waitFor()
+    const first = wire()
+    expect(first).toBeLessThan(500_000)
+    await sessions.append('local', 'session-00000', anotherCall(0, 5_000), undefined, { at: Date.now() + 1_000 })
+    const about = { at: Date.now(), tenant: 'local', session: 'session-00000' }
+    served.hub.take({ type: 'warning', topic: 'test', message: 'a call', ...about })
+    await page.locator('.legend-line .at', { hasText: 'call 5,001' }).first().waitFor()
+    console.log(`5,000 calls: ${first} bytes over the wire; one more: ${wire() - first}`)
+    expect(wire() - first).toBeLessThan(50_000)
+  } finally {
+    await page.close()
+    await served.close()
+  }
+}, 120_000)
+
 /** After garbage collection. */
 async function heapOf(page: Page): Promise<{ nodes: number; bytes: number }> {
   const client = await page.context().newCDPSession(page)
@@ -84,7 +116,7 @@ it.each([
       const shown =
         name === 'the list'
           ? page.locator('.session-row').first().locator('[data-name="calls"]')
-          : page.locator('.figures dd').nth(2)
+          : page.locator('.figure-box', { hasText: /^calls/ }).locator('dd')
       const showsCalls = async (calls: number): Promise<void> => {
         await expect
           .poll(async () => (await page.clock.runFor(1_000), shown.textContent()), { timeout: 20_000, interval: 5 })

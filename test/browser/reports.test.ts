@@ -8,6 +8,7 @@ import { inspectAll, inspectReport } from '../../src/cli/reports/inspect.ts'
 import { replayReport } from '../../src/cli/reports/replay.ts'
 import type { Report } from '../../src/dashboard/page-types.ts'
 import { singlePage } from '../../src/dashboard/static-files.ts'
+import { kindText } from '../../src/meter/session/grid.ts'
 import { replaySession } from '../../src/lab/replay/replay.ts'
 import { byCharacter, SAMPLE } from '../inspect/sample.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
@@ -121,7 +122,7 @@ function factsOf({ heading, sections }: Report): string[] {
       if (part.kind === 'texts') return part.texts.flatMap(({ title: head, about: why, text }) => [head, why, text])
       if (part.kind === 'figures') return part.figures.flat()
       if (part.kind === 'lines') return part.lines.map(({ text }) => text)
-      if (part.kind === 'composition') return part.parts.map(({ name }) => name)
+      if (part.kind === 'composition') return part.parts.map(({ name }) => kindText(name))
       return part.line === undefined ? [] : [`${part.line.name} ${read(part.line.value)}`]
     }),
   ])

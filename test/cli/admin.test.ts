@@ -29,7 +29,7 @@ describe('sessions', () => {
       session: 'run-42',
       calls: 2,
       withoutUsage: 0,
-      cuts: [{ handle: home.handle }],
+      removals: [{ handle: home.handle, action: 'shortened' }],
     })
     const found = (await json('sessions', 'search', 'reading big.log role:user')) as { items: object[] }[]
     expect(found[0]?.items[0]).toMatchObject({ kind: 'user', excerpt: expect.stringContaining('big.log') as unknown })

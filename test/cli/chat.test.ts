@@ -148,7 +148,7 @@ describe('chat in a terminal', () => {
     await terminal.waitFor(metrics)
     const answers: readonly (readonly [string, RegExp | string])[] = [
       ['/tokens', /used +[\d,]+ of [\d,]+ tokens/],
-      ['/context', 'results: read_file'],
+      ['/context', 'read_file results'],
       ['/compaction', 'policy plimsoll: from 97 %'],
       ['/pin', /1 +user +read notes\.txt/],
       ['/pin 1', 'Item 1 is pinned.'],
@@ -293,7 +293,7 @@ describe('chat in a terminal', () => {
     await terminal.waitFor('for 1 calls')
     await terminal.waitFor('> ')
     terminal.send(`/context${ENTER}`)
-    await terminal.waitFor('tool declarations')
+    await terminal.waitFor('instructions and tools')
     for (const command of ['/tokens', '/sessions', '/compaction', '/help']) {
       await terminal.waitFor('> ')
       terminal.send(command + ENTER)

@@ -7,7 +7,7 @@ import { openStore } from '../../src/drivers/open-store.ts'
 import { createTokenizers } from '../../src/drivers/tokenizers/tokenizers.ts'
 import { openProxy } from '../../src/cli/open-proxy.ts'
 import { reportOf } from '../../src/engine/store-admin/session-report.ts'
-import type { SessionPage, SpendingPage } from '../../src/dashboard/page-types.ts'
+import type { CallRows, SessionPage, SpendingPage } from '../../src/dashboard/page-types.ts'
 import { startReferee } from '../../src/testing/referee/index.ts'
 import { toolLoop } from '../support/anthropic-loop.ts'
 import { closeLater } from './upstream.ts'
@@ -83,17 +83,19 @@ it('page, metrics, JSON and ledger agree on a session, to the token and the cent
   const get = async (path: string): Promise<string> => (await fetch(`${running.proxy.url}${path}`)).text()
   const query = `tenant=${encodeURIComponent(tenant)}&session=${session}`
   const page = JSON.parse(await get(`/plimsoll/ui/session?${query}`)) as SessionPage
-  expect(numbers(page.calls, page.usage, page.costUsd)).toEqual(expected)
-  const byCall = page.callList.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0)
+  const { rows } = JSON.parse(await get(`/plimsoll/ui/calls?${query}`)) as CallRows
+  const calls = rows.toReversed()
+  expect(numbers(page.calls, page.usage, page.cost!.value)).toEqual(expected)
+  const byCall = calls.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0)
   expect(Math.round(byCall * 1e6)).toBe(expected.cost)
   expect(page.compactionList.length).toBeGreaterThan(0)
   // The history only grew, so that without compactions each prompt would have been larger than the one before.
-  const originals = page.callList.map(({ original }) => original)
+  const originals = calls.map(({ whole }) => whole)
   expect(originals).toEqual(originals.toSorted((one, other) => one - other))
   // What the provider counted for the first request under a compaction is within the bound that decided about it.
-  expect(page.compactionList.filter(({ counted = 0, after }) => counted === 0 || counted > after)).toEqual([])
+  expect(page.compactionList.map(({ after }) => after.basis)).toEqual(page.compactionList.map(() => 'measured'))
   expect(
-    page.callList.every(({ thresholds, limit = 0 }) => thresholds!.low < thresholds!.high && thresholds!.high <= limit),
+    calls.every(({ thresholds, limit = 0 }) => thresholds!.low < thresholds!.high && thresholds!.high <= limit),
   ).toBe(true)
 
   const { total } = JSON.parse(await get('/plimsoll/ui/spending')) as SpendingPage
@@ -112,7 +114,7 @@ it('page, metrics, JSON and ledger agree on a session, to the token and the cent
   const sessions = openStore(store)
   closeLater(() => sessions.close())
   const report = await reportOf(sessions, tenant, session)
-  expect(numbers(report.calls, report.usage, report.costUsd)).toEqual(expected)
+  expect(numbers(report.calls, report.usage, report.cost!.value)).toEqual(expected)
   expect(report.epochs.map(({ id }) => id)).toEqual(page.compactionList.map(({ id }) => id))
-  expect(report.cuts.length).toBe(page.cuts.length)
+  expect(report.removals.length).toBe(page.removals)
 })

@@ -24,7 +24,7 @@ describe('a replay under the recorded clock', () => {
       expect(forced).toBe(false)
       expect(price!.expectedCalls).toBeGreaterThanOrEqual(5)
     }
-    const table = renderBySession([room!.result, thrift!.result])
+    const table = renderBySession([room!, thrift!])
     expect(table).toContain('plimsoll 200k room')
     expect(table).toContain('plimsoll 200k thrift')
     expect(table).toMatch(/\$\d+\.\d+ \(0\.0 % missed\)\s+\$\d+\.\d+ \([0-3]\.\d % missed\)/)

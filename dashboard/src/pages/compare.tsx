@@ -52,8 +52,8 @@ export function Compare({ info, query }: { info: DashboardInfo; query: Readonly<
               ))}
             </select>
           </label>
-          <Side name="first" window={64_000} />
-          <Side name="second" window={32_000} />
+          <Side name="first" window={Number(query['window'] ?? 64_000)} />
+          <Side name="second" window={Number(query['other'] ?? 32_000)} />
           <button disabled={list.value === undefined}>Compare</button>
           <span role="status">{said}</span>
         </form>

@@ -71,10 +71,9 @@ function LoadChart({ of: { sent, whole, line, thresholds, marks, label } }: { of
       <Chart
         x={sent.map((_, call) => call + 1)}
         lines={loadLines({ sent, whole, limit, thresholds })}
-        marks={marks.map((at) => ({ at, colour: '--mark' }))}
+        marks={marks.map((at) => ({ at, isForced: false }))}
         label={label}
       />
-      <p class="dim">{marks.length > 0 && 'Vertical lines are compactions. '}Click a name to hide its line.</p>
     </>
   )
 }

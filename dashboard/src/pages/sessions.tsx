@@ -1,42 +1,73 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { DashboardInfo, RowFigures, SessionRow } from '../../../src/dashboard/page-types.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { DashboardInfo, SessionList, SessionRow, SessionSummary } from '../../../src/dashboard/page-types.ts'
+import { costText, marked, savedText } from '../../../src/meter/session/words.ts'
 import { get, post, useLoad } from '../api.ts'
-import { ago, bytes, dollars, plural } from '../format.ts'
+import { ago, bytes, dollars, percent, plural, short, tokens } from '../format.ts'
 import { type Subscribe, useChanges } from '../live.ts'
-import { Action, Card, LoadBar, Problem, Saved } from '../parts/basics.tsx'
+import { Action, Badges, Card, Problem, Sparkline } from '../parts/basics.tsx'
 import { Found } from '../parts/found.tsx'
-import { linkTo } from '../route.ts'
+import { linkTo, replaceQuery } from '../route.ts'
 
-const keyOf = ({ tenant, session }: { tenant: string; session: string }): string => JSON.stringify([tenant, session])
+const keyOf = ({ tenant, session }: SessionRow): string => JSON.stringify([tenant, session])
 
-type Figures = ReadonlyMap<string, RowFigures>
+const FILTERS = [
+  'near the limit',
+  'compacted',
+  'halted',
+  'failed calls',
+  'overflow recovered',
+  'no usage reported',
+  'price unknown',
+]
+const ROWS = 50
+/** While a large store is read, the list is asked for again. */
+const AGAIN_MS = 150
 
-/** A store may have thousands of sessions; the newest are shown first, and more on request. */
-const ROWS_SHOWN = 50
+/** The columns that the list can be sorted by, with the server's name of each. */
+const SORTS = [
+  ['needs attention', 'attention'],
+  ['load', 'load'],
+  ['calls', 'calls'],
+  ['compactions', 'compactions'],
+  ['cost', 'cost'],
+  ['saved', 'saved'],
+  ['last call', 'newest'],
+] as const
 
-const FILTERS = ['all', 'near the limit', 'compacted', 'stopped', 'overflow recovered', 'no usage reported'] as const
-type Filter = (typeof FILTERS)[number]
+interface SessionsProps {
+  readonly info: DashboardInfo
+  readonly query: Readonly<Record<string, string>>
+  readonly subscribe: Subscribe
+}
 
-export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: Subscribe }) {
-  const [query, setQuery] = useState('')
-  const [filter, setFilter] = useState<Filter>('all')
+/** Search, filter, order and length of the list stand in the address, so that Back finds them again. */
+export function Sessions({ info, query, subscribe }: SessionsProps) {
+  const { q = '', filter = '', sort = 'attention', show = '' } = query
+  const most = Math.max(ROWS, Number(show) || 0)
   const changes = useChanges((event) => event.session !== '', subscribe)
+  const [again, setAgain] = useState(0)
   const list = useLoad(
-    (signal) => get<{ total: number; rows: SessionRow[] }>('sessions', { q: query }, signal),
-    [query, changes],
+    async (signal) => {
+      const pages: SessionList[] = []
+      for (let from = 0; from < most; from += ROWS) {
+        const page = await get<SessionList>('sessions', { q, filter, sort, from }, signal)
+        pages.push(page)
+        if (from + ROWS >= page.matched) break
+      }
+      return { ...pages[0]!, rows: pages.flatMap(({ rows }) => rows) }
+    },
+    [q, filter, sort, most, changes, again],
   )
-  const [figures, setFigures] = useState<Figures>(new Map())
-  const [most, setMost] = useState(ROWS_SHOWN)
-  const rows = useMemo(
-    () => (list.value?.rows ?? []).filter((row) => passes(filter, figures.get(keyOf(row)))),
-    [list.value, filter, figures],
-  )
-  const shown = useMemo(() => rows.slice(0, most), [rows, most])
-  useFigures(shown, figures, (found) =>
-    setFigures((before) => new Map([...before, ...found.map((each) => [keyOf(each), each] as const)])),
-  )
-  const total = list.value?.total ?? 0
-  if (list.value !== undefined && total === 0 && query === '') return <Welcome info={info} />
+  const value = list.value
+  const isPartial = value !== undefined && value.read < value.total
+  useEffect(() => {
+    if (!isPartial || list.isLoading) return undefined
+    const timer = setTimeout(() => setAgain((before) => before + 1), AGAIN_MS)
+    return () => clearTimeout(timer)
+  }, [value, list.isLoading])
+  const go = (change: Readonly<Record<string, string>>): void =>
+    replaceQuery('sessions', { q, filter, sort: sort === 'attention' ? '' : sort, ...change })
+  if (value?.total === 0 && q === '') return <Welcome info={info} unreadable={value.unreadable} />
   return (
     <>
       <div class="toolbar">
@@ -44,22 +75,29 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
           type="search"
           placeholder="Search sessions"
           aria-label="Search sessions, and what was said in them"
-          value={query}
-          onInput={(event) => setQuery(event.currentTarget.value)}
+          value={q}
+          onInput={(event) => go({ q: event.currentTarget.value })}
         />
-        <select aria-label="Filter" value={filter} onChange={(event) => setFilter(event.currentTarget.value as Filter)}>
+        <select aria-label="Filter" value={filter} onChange={(event) => go({ filter: event.currentTarget.value })}>
+          <option value="">all</option>
           {FILTERS.map((name) => (
             <option value={name}>{name}</option>
           ))}
         </select>
+        <select aria-label="Sort by" value={sort} onChange={(event) => go({ sort: event.currentTarget.value })}>
+          {SORTS.map(([name, by]) => (
+            <option value={by}>{name}</option>
+          ))}
+        </select>
         <span class="dim" role="status">
-          {rows.length === total ? plural(total, 'session') : `${rows.length} of ${plural(total, 'session')}`}
+          {value !== undefined && countText(value)}
         </span>
       </div>
       <Problem of={list} />
+      <Unreadable files={value?.unreadable ?? []} />
       <div class="rows-head" aria-hidden="true">
         <span>session</span>
-        <span>prompt against limit</span>
+        <span>prompts against the limit</span>
         <span>model</span>
         <span class="number">calls</span>
         <span class="number">compactions</span>
@@ -68,68 +106,57 @@ export function Sessions({ info, subscribe }: { info: DashboardInfo; subscribe: 
         <span class="number">last call</span>
       </div>
       <div class="rows" role="list" aria-label="Sessions">
-        {shown.map((row) => (
+        {value?.rows.map((row) => (
           <div role="listitem" key={keyOf(row)}>
-            <Row row={row} figures={figures.get(keyOf(row))} />
+            <Row row={row} />
           </div>
         ))}
       </div>
-      <Found query={query} />
-      {rows.length > most && <button onClick={() => setMost(most + ROWS_SHOWN)}>Show more</button>}
+      {value !== undefined && value.matched > value.rows.length && (
+        <button onClick={() => go({ show: String(most + ROWS) })}>Show more</button>
+      )}
+      <Found query={q} />
     </>
   )
 }
 
-function passes(filter: Filter, figures: RowFigures | undefined): boolean {
-  if (filter === 'all' || figures === undefined) return true
-  if (filter === 'near the limit') return figures.limit > 0 && figures.load > 0.7 * figures.limit
-  if (filter === 'compacted') return figures.compactions > 0
-  if (filter === 'stopped') return isStopped(figures)
-  if (filter === 'overflow recovered') return (figures.recovered ?? 0) > 0
-  return figures.withoutUsage > 0
+function countText({ total, read, matched, totals }: SessionList): string {
+  const those = matched === total ? plural(total, 'session') : `${tokens(matched)} of ${plural(total, 'session')}`
+  const sums = `${tokens(totals.calls)} calls, ${totals.costUsd === 0 && totals.unpriced > 0 ? 'cost unknown' : dollars(totals.costUsd)}, ≈ ${dollars(totals.savedUsd)} saved`
+  return read < total ? `${those}; ${tokens(read)} read so far` : `${those}; ${sums}`
 }
 
-/** The last request got a closing answer, or none. */
-const isStopped = ({ verdict = 'proceed' }: RowFigures): boolean => verdict === 'final' || verdict === 'halt'
+const Unreadable = ({ files }: { files: readonly string[] }) =>
+  files.length === 0 ? null : (
+    <div class="problem" role="alert">
+      <strong>{plural(files.length, 'file')} could not be read</strong>
+      <ul>
+        {files.map((text) => (
+          <li>{text}</li>
+        ))}
+      </ul>
+    </div>
+  )
 
-/** Notes on a session that the user should look at. */
-function Notes({ of: figures }: { of: RowFigures }) {
-  const { agents, recovered = 0, withoutUsage } = figures
-  const notes = [
-    ...(agents.length > 1 ? [`${agents.length} agents`] : []),
-    ...(isStopped(figures) ? [figures.verdict === 'halt' ? 'halted' : 'closing answer'] : []),
-    ...(recovered > 0 ? [`${plural(recovered, 'overflow')} recovered`] : []),
-    ...(withoutUsage > 0 ? [`${withoutUsage} without usage`] : []),
-  ]
-  return notes.length === 0 ? null : <em> {notes.join(', ')}</em>
-}
-
-function Row({ row, figures }: { row: SessionRow; figures: RowFigures | undefined }) {
-  const { tenant, session } = row
+function Row({ row }: { row: SessionRow }) {
+  const { tenant, session, figures } = row
+  const cell = (name: string, text: string | undefined) => (
+    <span class="number" data-name={name}>
+      {text}
+    </span>
+  )
   return (
     <a class="session-row" href={linkTo('session', { tenant, session })}>
       <span class="name" title={`${session} (tenant ${tenant})`}>
         {session}
-        {figures !== undefined && <Notes of={figures} />}
+        {figures !== undefined && <Badges of={figures} />}
       </span>
-      {figures === undefined ? (
-        <span class="dim">{bytes(row.bytes)}</span>
-      ) : (
-        <LoadBar load={figures.load} limit={figures.limit} window={figures.window} />
-      )}
+      {figures === undefined ? <span class="dim">{bytes(row.bytes)}</span> : <Prompts of={figures} />}
       <span class="model">{figures?.models.join(', ')}</span>
-      <span class="number" data-name="calls">
-        {figures?.calls}
-      </span>
-      <span class="number" data-name="compactions">
-        {figures?.compactions}
-      </span>
-      <span class="number" data-name="cost">
-        {figures === undefined ? '' : dollars(figures.costUsd)}
-      </span>
-      <span class="number" data-name="saved">
-        {figures === undefined ? '' : <Saved usd={figures.savedUsd} />}
-      </span>
+      {cell('calls', figures && tokens(figures.calls))}
+      {cell('compactions', figures && tokens(figures.compactions))}
+      {cell('cost', figures && costText(figures))}
+      {cell('saved', figures && savedText(figures))}
       <time class="number" dateTime={new Date(row.updatedAt).toISOString()}>
         {ago(row.updatedAt)}
       </time>
@@ -137,62 +164,49 @@ function Row({ row, figures }: { row: SessionRow; figures: RowFigures | undefine
   )
 }
 
-const ASKED_AT_ONCE = 8
-
-/** The figures of these rows; rows that changed are loaded again. */
-function useFigures(
-  rows: readonly SessionRow[],
-  known: Figures,
-  found: (figures: readonly RowFigures[]) => void,
-): void {
-  useEffect(() => {
-    let isCurrent = true
-    const missing = rows.filter((row) => (known.get(keyOf(row))?.version ?? -1) < row.version)
-    /** A few at a time, so that the first rows appear early. */
-    const ask = async (): Promise<void> => {
-      for (let from = 0; from < missing.length && isCurrent; from += ASKED_AT_ONCE) {
-        const sessions = missing.slice(from, from + ASKED_AT_ONCE).map(({ tenant, session }) => ({ tenant, session }))
-        const { figures } = await post<{ figures: RowFigures[] }>('figures', { sessions })
-        if (figures.length > 0) found(figures)
-      }
-    }
-    void ask().catch(() => undefined)
-    return () => {
-      isCurrent = false
-    }
-  }, [rows])
-}
+const Prompts = ({ of: { spark, load, limit } }: { of: SessionSummary }) => (
+  <span
+    class="prompts"
+    title={limit === 0 ? '' : `last prompt ${marked(load, tokens(load.value))} of ${tokens(limit)} tokens`}
+  >
+    <Sparkline values={spark} />
+    <span class="figure">{limit === 0 ? short(load.value) : percent(load.value, limit)}</span>
+  </span>
+)
 
 /** Shown before the first request. */
-function Welcome({ info }: { info: DashboardInfo }) {
+function Welcome({ info, unreadable }: { info: DashboardInfo; unreadable: readonly string[] }) {
   return (
-    <Card title="No sessions yet">
-      {info.connect.length > 0 ? (
-        <>
-          <p>Point an agent at this proxy, and its sessions appear here while they run:</p>
-          <pre tabindex={0}>{info.connect.map(({ name, value }) => `export ${name}=${value}`).join('\n')}</pre>
+    <>
+      <Unreadable files={unreadable} />
+      <Card title="No sessions yet">
+        {info.connect.length > 0 ? (
+          <>
+            <p>Point an agent at this proxy, and its sessions appear here while they run:</p>
+            <pre tabindex={0}>{info.connect.map(({ name, value }) => `export ${name}=${value}`).join('\n')}</pre>
+            <p>
+              Or let Plimsoll start it: <code>plimsoll run -- claude</code>, <code>plimsoll run -- codex</code>, and
+              others (<code>plimsoll run --list</code>).
+            </p>
+          </>
+        ) : (
           <p>
-            Or let Plimsoll start it: <code>plimsoll run -- claude</code>, <code>plimsoll run -- codex</code>, and
-            others (<code>plimsoll run --list</code>).
+            The store <code>{info.store}</code> has no sessions. A proxy (<code>plimsoll proxy</code>) or{' '}
+            <code>plimsoll chat</code> writes them.
           </p>
-        </>
-      ) : (
-        <p>
-          The store <code>{info.store}</code> has no sessions. A proxy (<code>plimsoll proxy</code>) or{' '}
-          <code>plimsoll chat</code> writes them.
-        </p>
-      )}
-      {info.source === 'proxy' && (
-        <p>
-          <Action
-            name="Run the demo session"
-            run={async () => {
-              await post('demo', {})
-              return 'Started: the session appears in a moment.'
-            }}
-          />
-        </p>
-      )}
-    </Card>
+        )}
+        {info.source === 'proxy' && (
+          <p>
+            <Action
+              name="Run the demo session"
+              run={async () => {
+                await post('demo', {})
+                return 'Started: the session appears in a moment.'
+              }}
+            />
+          </p>
+        )}
+      </Card>
+    </>
   )
 }

@@ -1,6 +1,6 @@
 import type { SpendingPage, SpendingRow } from '../../../src/dashboard/page-types.ts'
 import { get, useLoad } from '../api.ts'
-import { dollars, percent, short, tokens } from '../format.ts'
+import { dollars, percent, plural, short, tokens } from '../format.ts'
 import { useChanges, type Subscribe } from '../live.ts'
 import { Card, Figure, Problem, Table } from '../parts/basics.tsx'
 
@@ -18,7 +18,7 @@ export function Spending({ subscribe }: { subscribe: Subscribe }) {
       {value !== undefined && (
         <>
           <dl class="figures">
-            <Figure name="spent" value={dollars(value.total.costUsd)} hint={`Exactly $${value.total.costUsd}`} />
+            <Figure name="spent" value={spentText(value.total)} hint={`Exactly $${value.total.costUsd}`} />
             <Figure name="calls" value={tokens(value.total.calls)} />
             <Figure name="sessions" value={tokens(value.sessions)} />
             <Figure
@@ -40,6 +40,12 @@ export function Spending({ subscribe }: { subscribe: Subscribe }) {
           </dl>
           {value.budgets.length > 0 && (
             <Card title="Budgets">
+              {value.unpricedModels.length > 0 && value.budgets.some(({ unit }) => unit === 'usd') && (
+                <p class="bad">
+                  A budget in dollars cannot apply to calls of {value.unpricedModels.join(', ')}: the price is not
+                  known. Name it under <code>models:</code> in the settings file, or set a budget in tokens.
+                </p>
+              )}
               {value.budgets.map(({ name, used, of, unit }) => (
                 <label class="budget">
                   <span>
@@ -76,6 +82,13 @@ export function Spending({ subscribe }: { subscribe: Subscribe }) {
   )
 }
 
+const spentText = ({ costUsd, unpriced, calls }: Omit<SpendingRow, 'name'>): string =>
+  unpriced === 0
+    ? dollars(costUsd)
+    : unpriced === calls
+      ? 'unknown'
+      : `${dollars(costUsd)} + ${plural(unpriced, 'call')} without a known price`
+
 function Split({ title, first, rows }: { title: string; first: string; rows: readonly SpendingRow[] }) {
   const most = Math.max(...rows.map(({ costUsd }) => costUsd), 0)
   return (
@@ -94,7 +107,7 @@ function Split({ title, first, rows }: { title: string; first: string; rows: rea
               </div>
             ),
           },
-          { name: 'cost', isNumber: true, cell: ({ costUsd }) => dollars(costUsd) },
+          { name: 'cost', isNumber: true, cell: spentText },
           { name: 'calls', isNumber: true, cell: ({ calls }) => tokens(calls) },
           { name: 'prompt', isNumber: true, cell: ({ usage }) => short(usage.input) },
           {

@@ -1,31 +1,57 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Loaded } from '../api.ts'
-import { dollars, percent, short, tokens } from '../format.ts'
+import type { Rows, SessionSummary } from '../../../src/dashboard/page-types.ts'
+import { plural, short, tokens } from '../format.ts'
 
-/** A bar that shows the size of a prompt against its limit. */
-export function LoadBar({ load, limit, window }: { load: number; limit: number; window: number }) {
-  const scale = Math.max(window, limit, load, 1)
-  const share = limit > 0 ? load / limit : 0
-  const level = share > 1 ? 'over' : share > 0.9 ? 'high' : share > 0.7 ? 'warm' : 'calm'
-  const label = limit > 0 ? `${tokens(load)} of ${tokens(limit)} tokens, ${percent(share)}` : `${tokens(load)} tokens`
+/** What a user should know of a session before its numbers. */
+export function Badges({ of: figures }: { of: SessionSummary }) {
+  const { replay, agents, halted, verdict, failed, recovered, withoutUsage, unpriced, calls } = figures
+  const badges: readonly (readonly [text: string, look: string, title?: string])[] = [
+    ...(replay === undefined
+      ? []
+      : [
+          [
+            `replay under ${replay.policy}, ${short(replay.window)}`,
+            'changed',
+            'Nothing was billed: prices are what it would have cost',
+          ] as const,
+        ]),
+    ...(replay !== undefined && replay.done < replay.total
+      ? [[`${tokens(replay.done)} of ${tokens(replay.total)} calls so far`, 'warn'] as const]
+      : []),
+    ...(agents.length > 1 ? [[plural(agents.length, 'agent'), ''] as const] : []),
+    ...(halted !== undefined || verdict === 'halt' ? [['halted', 'bad', halted] as const] : []),
+    ...(halted === undefined && verdict === 'final' ? [['closing answer', 'warn'] as const] : []),
+    ...(failed > 0 ? [[plural(failed, 'failed call'), 'bad'] as const] : []),
+    ...(recovered > 0 ? [[`${plural(recovered, 'overflow')} recovered`, 'warn'] as const] : []),
+    ...(withoutUsage > 0 ? [[`${plural(withoutUsage, 'call')} without usage`, ''] as const] : []),
+    ...(unpriced > 0
+      ? [[unpriced === calls ? 'price unknown' : `${plural(unpriced, 'call')} without a price`, 'warn'] as const]
+      : []),
+  ]
   return (
-    <div class="loadbar" role="img" aria-label={label} title={label}>
-      <div class="track">
-        <div class={`fill ${level}`} style={{ width: `${(100 * load) / scale}%` }} />
-        {limit > 0 && <div class="line" style={{ left: `${(100 * limit) / scale}%` }} />}
-      </div>
-      <span class="figure" aria-hidden="true">
-        {limit > 0 ? percent(share) : short(load)}
-      </span>
-    </div>
+    <span class="badges">
+      {badges.map(([text, look, title]) => (
+        <em class={`badge ${look}`} title={title}>
+          {text}
+        </em>
+      ))}
+    </span>
   )
 }
 
-export function Saved({ usd }: { usd: number | undefined }) {
-  if (usd === undefined) return <span class="dim">–</span>
-  return <span class={usd >= 0 ? 'good' : 'bad'}>{dollars(usd)}</span>
-}
+/** A row of bars, each the share of the limit that the largest prompt of a stretch took. */
+export const Sparkline = ({ values }: { values: readonly number[] }) => (
+  <span class="spark" aria-hidden="true">
+    {values.map((share) => (
+      <i
+        class={share > 1 ? 'over' : share > 0.9 ? 'high' : ''}
+        style={{ height: `${Math.max(4, Math.min(100, 100 * share))}%` }}
+      />
+    ))}
+  </span>
+)
 
 export function Problem({ of }: { of: Loaded<unknown> }) {
   if (of.error === undefined) return null
@@ -134,6 +160,26 @@ export function Table<T>({
     </div>
   )
 }
+
+/** Steps through rows that are fetched in pages, the newest first. */
+export function Pages({ of: { total, from, rows }, go }: { of: Rows<unknown>; go: (from: number) => void }) {
+  if (total <= rows.length) return null
+  return (
+    <div class="toolbar">
+      <button disabled={from === 0} onClick={() => go(Math.max(0, from - ROWS))}>
+        Newer
+      </button>
+      <span class="dim">
+        {tokens(total - from - rows.length + 1)}–{tokens(total - from)} of {tokens(total)}
+      </span>
+      <button disabled={from + rows.length >= total} onClick={() => go(from + ROWS)}>
+        Older
+      </button>
+    </div>
+  )
+}
+/** As many as the server gives at once. */
+const ROWS = 200
 
 /** A button that shows the outcome of its action. */
 export function Action({

@@ -1,7 +1,8 @@
 /* `createChat` is long because all functions that it returns share one provider, policy and journal, which `change` replaces. */
 
 import { isRecord, type Fields, parsedJson } from '../../core/values.ts'
-import type { ItemSeen } from '../../core/records.ts'
+import type { ItemSeen, LogRecord } from '../../core/records.ts'
+import { type FoldedLog, foldLog } from '../../meter/session/log.ts'
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Policy } from '../../core/policy.ts'
 import { amendedCatalogue } from '../../drivers/catalogue/catalogue.ts'
@@ -84,6 +85,8 @@ export interface Chat {
   compact(instructions: string, preview?: boolean): Promise<Exclude<Compaction, { status: 'with-next-request' }>>
   /** Items of the session's log, each in its newest form. */
   items(): Promise<readonly ItemSeen[]>
+  /** The session's log. */
+  log(): Promise<FoldedLog>
   change(wish: { provider?: Provider; policy?: string; budgetUsd?: number; sessionId?: string }): Promise<void>
   /** Writes the outbox and closes the stores. */
   close(): Promise<void>
@@ -236,6 +239,11 @@ export function createChat(setup: ChatSetup): Chat {
       for await (const record of plimsoll.archive.read(journal.id, { tenant: TENANT }))
         if (record.type === 'item-seen' && record.text !== '') items.set(record.identity, record)
       return [...items.values()]
+    },
+    async log() {
+      const records: LogRecord[] = []
+      for await (const record of plimsoll.archive.read(journal.id, { tenant: TENANT })) records.push(record)
+      return foldLog(records)
     },
     async change(wish) {
       provider = wish.provider ?? provider

@@ -4,6 +4,7 @@ import type { Console, Spinner } from './console.ts'
 import type { Provider } from './model.ts'
 import { previewText } from '../commands/compact.ts'
 import { designOf } from '../../engine/presets/design.ts'
+import { sessionGrid } from '../reports/session-view.ts'
 import { estimateFor, knownModels } from '../catalogue.ts'
 import { dollars, fitWidth, grouped, padEnd, padStart, percent, plainText, plural, short } from '../kit/figures.ts'
 import { listChats, newChatId } from './journal.ts'
@@ -36,6 +37,7 @@ const tokens: Slash = {
       used,
       available,
       limit,
+      window,
       percent: full,
       threshold,
       turnsRemaining,
@@ -49,6 +51,7 @@ const tokens: Slash = {
       [
         `used        ${grouped(used)} of ${grouped(limit)} tokens (${full.toFixed(1)} %)`,
         `free        ${grouped(available)}`,
+        `reserve     ${grouped(window - limit)} of a window of ${grouped(window)}`,
         `compaction  at ${grouped(threshold)}${turnsRemaining === undefined ? '' : `, in about ${plural(turnsRemaining, 'turn')}`}`,
         `calls       ${grouped(turns)}${epoch === undefined ? '' : `; compaction ${epoch} in force`}${pins === 0 ? '' : `; ${plural(pins, 'pin')}`}`,
         await metricsLine(context.chat, context.console.screen),
@@ -59,28 +62,12 @@ const tokens: Slash = {
 
 const context: Slash = {
   name: 'context',
-  about: 'what the conversation is made of',
-  run(_rest, slash) {
+  about: 'what stands in the window, cell by cell',
+  async run(_rest, slash) {
     const { chat, console } = slash
-    const { journal, provider } = chat.state()
-    const sums = new Map<string, number>()
-    const add = (name: string, text: string): void =>
-      void sums.set(name, (sums.get(name) ?? 0) + estimateFor(provider.model, text))
-    add('system and AGENTS.md', chat.setup.system)
-    add('tool declarations', JSON.stringify(chat.setup.tools))
-    for (const entry of journal.entries) {
-      add(entry.type === 'user' ? 'you' : entry.type === 'result' ? `results: ${entry.name}` : 'assistant', entry.text)
-      if (entry.type === 'assistant') for (const { input } of entry.calls) add('tool calls', JSON.stringify(input))
-    }
-    const whole = [...sums.values()].reduce((sum, count) => sum + count, 0)
-    const rows = [...sums]
-      .sort(([, a], [, b]) => b - a)
-      .map(([name, count]) => [name, short(count), percent(count, whole)])
-    const columns = [{ head: 'part' }, { head: 'tokens', align: 'right' }, { head: 'share', align: 'right' }] as const
-    say(
-      slash,
-      `${renderTable(columns, rows, console.screen)}${grouped(whole)} tokens as written; /tokens says what is sent`,
-    )
+    const { model } = chat.state().provider
+    const lines = sessionGrid(await chat.log(), (text) => estimateFor(model, text), console.screen)
+    say(slash, lines.length === 0 ? 'Nothing was sent yet.' : lines.join('\n'))
   },
 }
 

@@ -7,14 +7,12 @@ import { liveEvents } from '../../drivers/live-events.ts'
 import { withoutPassword } from '../../drivers/open-store.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
 import type { LoadOptions, Recording } from '../../lab/transcripts/recording.ts'
-import { createMeter } from '../../meter/index.ts'
 import type { DashboardOptions } from '../../dashboard/open-dashboard.ts'
-import { playRecording } from '../../lab/replay/play.ts'
-import { replaySession } from '../../lab/replay/replay.ts'
+import { REPLAY_SECRET, replaySession } from '../../lab/replay/replay.ts'
 import { serveWithPage } from '../open-proxy.ts'
 import { createEventHub, type EventHub } from '../../gateway/operate/control.ts'
 import { knownModels } from '../catalogue.ts'
-import { policySettings } from '../config-settings.ts'
+import { policySettings, sourceIn } from '../config-settings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { printError } from '../kit/output.ts'
 import { tokenCount, portNumber } from '../option-values.ts'
@@ -27,6 +25,7 @@ interface DashboardFlags extends StoreFlags, LoadOptions {
   readonly window: number
   readonly policy: string
   readonly model?: string
+  readonly clock: boolean
   readonly config?: string
 }
 
@@ -38,6 +37,7 @@ export function dashboardCommand(): Command {
       .option('--window <tokens>', 'window under which recorded files are replayed', tokenCount, 200_000)
       .option('--policy <name>', 'policy under which recorded files are replayed', 'plimsoll')
       .option('--model <id>', 'prices and tokenizer of recorded files (default: the recorded model)')
+      .option('--no-clock', 'keep every prefix in the cache (default: caches expire as the recorded clock says)')
       .option('--config <file>', 'settings file whose values the page explains'),
   )
   return withExamples(
@@ -48,9 +48,27 @@ export function dashboardCommand(): Command {
   ).action(runDashboard)
 }
 
-async function runDashboard(files: string[], flags: DashboardFlags): Promise<void> {
+async function runDashboard(files: string[], flags: DashboardFlags, command: Command): Promise<void> {
   const config = flags.config === undefined ? {} : await loadConfig(flags.config)
-  const policy: DashboardOptions['policy'] = async () => policySettings(config, 'main')
+  const sourceOf = sourceIn(command)
+  const replayed = {
+    policy: flags.policy,
+    window: flags.window,
+    model: flags.model ?? 'as recorded',
+    clock: flags.clock,
+  }
+  const given: Readonly<Record<string, unknown>> =
+    files.length > 0
+      ? replayed
+      : {
+          store: flags.store,
+        }
+  const policy: DashboardOptions['policy'] = async () => {
+    const rows = policySettings({ ...config, policy: files.length === 0 ? config.policy : flags.policy }, 'main')
+    const others = rows.filter(({ name }) => given[name] === undefined)
+    const own = Object.entries(given).filter(([, value]) => value !== undefined)
+    return [...own.map(([name, value]) => ({ name, value, from: sourceOf(name) ?? 'default' })), ...others]
+  }
   if (files.length > 0) return showFiles(files, flags, policy)
   await withStores(flags, async (stores) => {
     const hub = createEventHub()
@@ -75,40 +93,30 @@ async function runDashboard(files: string[], flags: DashboardFlags): Promise<voi
 
 /** Loads recordings into a store in memory, as if their requests had gone through a proxy. */
 async function showFiles(paths: string[], flags: DashboardFlags, policy: DashboardOptions['policy']): Promise<void> {
-  const found = await findFiles(paths)
-  const { recordings, failures } = await loadFiles(found, flags, () => undefined)
+  const { recordings, failures } = await loadFiles(await findFiles(paths), flags, () => undefined)
   failures.forEach(printError)
   const hub = createEventHub()
   const catalogue = knownModels()
   const sessions = memoryStore()
-  const secret = Buffer.from('recorded files have no secrets of ours')
-  let now = Date.now()
-  const plimsoll = createPlimsoll({
-    policy: flags.policy,
-    store: sessions,
-    artifacts: memoryArtifacts({ secret }),
-    secret,
-    catalogue,
-    clock: { now: () => now },
-    onEvent: (event) => hub.take(event),
-  })
-  const meter = createMeter({ catalogue })
+  const secret = REPLAY_SECRET
+  const artifacts = memoryArtifacts({ secret })
+  const plimsoll = createPlimsoll({ policy: flags.policy, store: sessions, artifacts, secret, catalogue })
   const named = new Map<string, Recording>()
-  const modelOf = ({ model }: Recording): string => flags.model ?? model ?? DEFAULT_MODEL
+  for (const recording of recordings.filter(({ calls }) => calls.length > 0))
+    named.set(uniqueName(nameOf(recording), named), recording)
+  const { window, model, clock } = flags
+  const done = new Map<string, number>()
   const play = async (): Promise<void> => {
-    for (const recording of recordings.filter(({ calls }) => calls.length > 0)) {
-      const id = uniqueName(nameOf(recording), named)
-      named.set(id, recording)
-      const model = modelOf(recording)
-      await playRecording(plimsoll, recording, {
-        id,
+    for (const [session, recording] of named)
+      await replaySession(recording, {
+        window,
+        policy: flags.policy,
         model,
-        window: flags.window,
-        price: catalogue.resolve(model).info.price ?? { input: 0, output: 0 },
-        countText: (text) => meter.countText(model, text).tokens,
-        setClock: (at) => (now = at),
+        clock,
+        catalogue,
+        into: { sessions, artifacts, session, onEvent: (event) => hub.take(event) },
+        onCall: ({ call }) => done.set(session, call + 1),
       })
-    }
   }
   // The page opens at once; the sessions appear while the files are read.
   const playing = play().catch(printError)
@@ -119,19 +127,23 @@ async function showFiles(paths: string[], flags: DashboardFlags, policy: Dashboa
     source: 'files',
     storeName: paths.join(', '),
     policy,
+    unreadable: failures,
+    replayOf: (session) => ({
+      policy: flags.policy,
+      window,
+      done: done.get(session) ?? 0,
+      total: named.get(session)?.calls.length ?? 0,
+    }),
     async compare(session, sides) {
       const recording = named.get(session)
       if (recording === undefined) throw new PlimsollError('not-found', `No file contains ${JSON.stringify(session)}.`)
-      const model = modelOf(recording)
       return replayReport(
-        await Promise.all(sides.map((side) => replaySession(recording, { ...side, model, catalogue }))),
+        await Promise.all(sides.map((side) => replaySession(recording, { ...side, model, clock, catalogue }))),
       )
     },
   })
   await playing
 }
-
-const DEFAULT_MODEL = 'unknown'
 
 const nameOf = ({ file, name }: Recording): string => {
   const short = file.split('/').at(-1)!

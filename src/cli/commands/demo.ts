@@ -7,8 +7,10 @@ import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/registry.ts'
 import { startReferee, type RunningReferee } from '../../testing/referee/index.ts'
 import { startProxy } from '../../gateway/proxy.ts'
 import { tenantOf } from '../../gateway/identity.ts'
+import type { SessionFigures } from '../../meter/session/figures.ts'
+import { costText, marked, savedText, tokensText, withoutCost } from '../../meter/session/words.ts'
 import { runAgent, scriptOf, toolOutput } from '../demo.ts'
-import { columnChart, grouped } from '../kit/figures.ts'
+import { columnChart, dollars, grouped, percent, plural, wrap } from '../kit/figures.ts'
 import { painterOf, screenOf, type Painter } from '../kit/output.ts'
 import { tokenCount, oneOrMore } from '../option-values.ts'
 
@@ -64,6 +66,8 @@ async function runDemo(flags: DemoFlags): Promise<void> {
   let limit = window
   let firstTooLarge: number | undefined
   let wholeTokens = 0
+  /** What the client sent, by the same count as on the page. */
+  let history = 0
   let turnBegan = performance.now()
   try {
     for await (const turn of runAgent(`${proxy.url}/${DEMO_WIRE.endpoint.name}`)) {
@@ -73,13 +77,14 @@ async function runDemo(flags: DemoFlags): Promise<void> {
       // The provider's count: our own is an upper bound, and far above it right after a compaction.
       const sentTokens = referee.log.at(-1)?.inputTokens ?? load
       for (const event of events.splice(0)) {
+        if (event.type === 'usage-recorded') history = event.usage.input + (event.removed ?? 0)
         const line = eventLine(paint, event, { before: sent.at(-1) ?? 0, after: sentTokens })
         if (line !== undefined) show(line, event)
       }
       sent.push(sentTokens)
       show(
-        `${String(turn.number).padStart(4)} ${loadBar(paint, sentTokens, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(wholeTokens).padStart(7)}  ${paint('dim', turn.tool ?? 'answer')}`,
-        { turn: turn.number, sent: sentTokens, load, limit, transcript: wholeTokens, tool: turn.tool ?? null },
+        `${String(turn.number).padStart(4)} ${loadBar(paint, sentTokens, limit)} ${grouped(sentTokens).padStart(6)} sent, history ${grouped(history).padStart(7)}  ${paint('dim', turn.tool ?? 'answer')}`,
+        { turn: turn.number, sent: sentTokens, load, limit, transcript: history, tool: turn.tool ?? null },
       )
       if (wholeTokens + 1_024 > window && firstTooLarge === undefined) {
         firstTooLarge = turn.number
@@ -98,9 +103,21 @@ async function runDemo(flags: DemoFlags): Promise<void> {
     const tenant = tenantOf(secret, (name) => DEMO_WIRE.endpoint.headers('demo')[name])
     const bodies = referee.log.map((exchange) => Buffer.from(exchange.raw).toString())
     const restored = await readBack(plimsoll, tenant, bodies, turns)
-    const summary = { ...referee.summary(), calls: sent.length, window, transcript: wholeTokens, ...restored }
+    // What the last answer wrote is in the log then.
+    await proxy.close()
+    const { session } = plimsoll.ledger.sessions(tenant)[0]!
+    const figures = await plimsoll.archive.report(session, { tenant })
+    const summary = { ...referee.summary(), figures, ...restored }
     const chart = columnChart(sent, { width: screen.width, height: 6, line: limit })
-    show(['', ...chart, '', ...linesOf(paint, summary)].join('\n'), resultOf(summary))
+    show(
+      [
+        '',
+        ...chart,
+        '',
+        ...linesOf(paint, summary).flatMap((line) => wrap(line, screen.width - 2).map((part) => `  ${part}`)),
+      ].join('\n'),
+      resultOf(summary),
+    )
   } finally {
     await proxy.close()
     await plimsoll.close()
@@ -109,31 +126,29 @@ async function runDemo(flags: DemoFlags): Promise<void> {
 }
 
 type Summary = ReturnType<RunningReferee['summary']> & {
-  readonly calls: number
-  readonly window: number
-  readonly transcript: number
+  readonly figures: SessionFigures
   readonly artifacts: number
   readonly identical: number
 }
 
-const cachedPercent = ({ inputTokens, cacheRead }: Summary): number =>
-  Math.round((100 * cacheRead) / Math.max(1, inputTokens))
-
-function linesOf(paint: Painter, summary: Summary): readonly string[] {
-  const { calls, overflows, invalid, peakInputTokens, window, transcript, cacheBreaks, artifacts, identical } = summary
+function linesOf(paint: Painter, { figures, overflows, invalid, artifacts, identical }: Summary): readonly string[] {
+  const { calls, peak, limit, withoutPlimsoll, compactions, usage } = figures
+  const without = withoutCost(figures)
+  const instead = without === undefined ? '' : ` instead of ${marked(without, dollars(without.value))}`
   return [
-    `  ${calls} calls, ${overflows} overflows, ${invalid} invalid requests; largest prompt ${grouped(peakInputTokens)} of ${grouped(window)} tokens`,
-    `  the history grew to ${grouped(transcript)} tokens; ${cacheBreaks === 1 ? 'one compaction' : `${cacheBreaks} compactions`}; ${cachedPercent(summary)} % of all prompt tokens came from the cache`,
-    `  ${artifacts} large outputs are stored outside the window; read back: ${identical} of ${artifacts} byte-identical`,
+    `${plural(calls, 'call')}, ${plural(overflows, 'overflow')}, ${plural(invalid, 'invalid request')}; largest prompt ${tokensText(peak)} of ${grouped(limit)} tokens, without Plimsoll ${tokensText(withoutPlimsoll)}`,
+    `${costText(figures)}${instead}: ${savedText(figures)} saved; ${plural(compactions, 'compaction')}; ${percent(usage.cacheRead, usage.input)} of all prompt tokens came from the cache`,
+    `${plural(artifacts, 'large output')} stored outside the window; read back: ${identical} of ${artifacts} byte-identical`,
     '',
-    `  Put it in front of your own agent:  ${paint('bold', 'npx plimsoll proxy')}`,
+    `Put it in front of your own agent: ${paint('bold', 'npx plimsoll proxy')}`,
   ]
 }
 
-function resultOf(summary: Summary): object {
-  const { calls, overflows, invalid, peakInputTokens, window, transcript, cacheBreaks, artifacts, identical } = summary
-  const figures = { calls, overflows, invalid, peakInputTokens, window, transcript, epochs: cacheBreaks }
-  return { ...figures, cachedPercent: cachedPercent(summary), artifacts, identical }
+function resultOf({ figures, overflows, invalid, artifacts, identical }: Summary): object {
+  const { calls, peak, window, withoutPlimsoll, compactions, usage } = figures
+  const cachedPercent = Math.round((100 * usage.cacheRead) / Math.max(1, usage.input))
+  const shown = { calls, overflows, invalid, peakInputTokens: peak.value, window, transcript: withoutPlimsoll.value }
+  return { ...shown, epochs: compactions, cachedPercent, artifacts, identical, figures }
 }
 
 /** Opens every handle that the model was shown and compares the bytes with the tool outputs and earlier requests. */

@@ -16,13 +16,16 @@ import {
 } from '../reports/recordings.ts'
 import { withExamples } from '../kit/examples.ts'
 import { tokenCount, oneOrMore, wholeNumber } from '../option-values.ts'
-import { estimateFor, priceOf, windowOf } from '../catalogue.ts'
+import { replaySession } from '../../lab/replay/replay.ts'
+import { pictureOf, writePicture } from '../reports/session-view.ts'
+import { estimateFor, knownModels, priceOf, windowOf } from '../catalogue.ts'
 
 interface InspectFlags extends LoadOptions {
   readonly window?: number
   readonly model?: string
   readonly html?: string | true
   readonly json?: boolean
+  readonly png?: string
   readonly details?: boolean
   readonly list?: boolean
   readonly limit: number
@@ -41,6 +44,7 @@ export function inspectCommand(): Command {
     .option('--details', 'print the full report of every session, also when there are many')
     .option('--no-details', 'print only the overview')
     .option('--html [file]', `write one self-contained page (default: ${HTML_FILE})`, htmlFile)
+    .option('--png <file>', 'write a picture of the first session, re-run under the default policy; .svg gets SVG')
     .option('--json', 'print an array with one object per session')
     .option('--list', 'without a path: only list the sessions that were found')
     .option('--limit <n>', 'without a path: the newest n sessions', oneOrMore, 10)
@@ -51,6 +55,7 @@ export function inspectCommand(): Command {
     'plimsoll inspect sessions/ --no-details',
     'plimsoll inspect session.jsonl --window 64k --html report.html',
     'plimsoll inspect session.jsonl --json',
+    'plimsoll inspect session.jsonl --png session.svg',
   ).action(runInspect)
 }
 
@@ -74,6 +79,7 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
     window: flags.window ?? ((recorded) => windowOf(flags.model ?? recorded)),
     price: (recorded) => priceOf(flags.model ?? recorded),
   })
+  if (flags.png !== undefined) await drawRecording(flags.png, files, flags)
   if (flags.html !== undefined)
     await writePage(inspectReport(inspections), flags.html === true ? HTML_FILE : flags.html, flags.json)
   if (flags.json === true) process.stdout.write(`${JSON.stringify(inspections, null, 2)}\n`)
@@ -85,6 +91,21 @@ async function runInspect(paths: string[], flags: InspectFlags): Promise<void> {
     if (paths.length === 0 && !details && flags.details === undefined)
       process.stdout.write(`\n${renderReport(inspectReport(inspections.slice(0, 1)), look)}`)
   }
+}
+
+const DEFAULT_WINDOW = 200_000
+
+/** What Plimsoll would have sent of the first recording, as `plimsoll dashboard` shows it. */
+async function drawRecording(png: string, files: readonly GivenFile[], flags: InspectFlags): Promise<void> {
+  const { recordings } = await loadWithProgress(files.slice(0, 1), { ...flags, resend: 'everything' })
+  const [recording] = recordings.filter(({ calls }) => calls.length > 0)
+  if (recording === undefined) throw new PlimsollError('not-found', 'No recorded model call was found to draw.')
+  const model = flags.model ?? recording.model
+  const window = flags.window ?? windowOf(model) ?? DEFAULT_WINDOW
+  const options = { window, policy: 'plimsoll', model: flags.model, clock: true, catalogue: knownModels() }
+  const { log } = await replaySession(recording, options)
+  const countText = (text: string): number => estimateFor(model, text)
+  await writePicture(png, pictureOf(log, { countText, priceOf, isReplay: true }))
 }
 
 async function newestSessions(limit: number): Promise<readonly FoundSession[]> {

@@ -3,7 +3,7 @@ import { keepServing, harmless, harmlessJson } from '../kit/output.ts'
 import { readConfig } from '../../settings/index.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { baseUrlsAt } from '../../formats/endpoints.ts'
-import { policySettings, proxySettings, type Shown } from '../config-settings.ts'
+import { policySettings, proxySettings, type Shown, sourceIn, type SourceOf } from '../config-settings.ts'
 import { openProxy, type OpenProxy, type Trouble } from '../open-proxy.ts'
 import { addProxyOptions, settingsOf, type ProxyFlags } from '../proxy-options.ts'
 import type { ProxyLine } from '../../gateway/proxy.ts'
@@ -19,7 +19,7 @@ export function proxyCommand(): Command {
     .action(runProxy)
 }
 
-async function runProxy(flags: ProxyFlags): Promise<void> {
+async function runProxy(flags: ProxyFlags, command: Command): Promise<void> {
   keepServing()
   const settings = settingsOf(flags)
   requireOneProcess(settings.workers)
@@ -28,7 +28,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   surviveClosedOutput()
   const page = {
     connect: (url: string) => Object.entries(baseUrls(url)).map(([name, value]) => ({ name, value })),
-    settings: () => settingRows(flags),
+    settings: () => settingRows(flags, sourceIn(command)),
   }
   // With a log level, problems are written as lines of the log instead.
   const onTrouble = settings.logLevel === undefined ? warnOfTrouble() : undefined
@@ -58,10 +58,14 @@ function requireOneProcess(workers = 1): void {
 }
 
 /** The settings in effect, from the file and the flags. */
-function settingRows({ config: file, policy }: ProxyFlags): readonly Shown[] {
+function settingRows(flags: ProxyFlags, sourceOf: SourceOf): readonly Shown[] {
+  const { config: file, policy } = flags
   const config = file === undefined ? {} : readConfig(file)
   const chosen = policy === undefined ? config : { ...config, policy }
-  return [...proxySettings(config), ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.'))]
+  return [
+    ...proxySettings(config, flags, sourceOf),
+    ...policySettings(chosen, 'main').filter(({ name }) => name.startsWith('policy.')),
+  ]
 }
 
 /** The process that reads our output may end before us (`head`, a log shipper); the proxy keeps serving. */

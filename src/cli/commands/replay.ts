@@ -10,7 +10,7 @@ import { withExamples } from '../kit/examples.ts'
 import { aimList, nameList, tokenCount, tokenCounts } from '../option-values.ts'
 import { dumpRecords, renderBySession, renderComparison, replayReport } from '../reports/replay.ts'
 import { renderReport } from '../reports/text.ts'
-import { replaySession, type ReplayedSession, type ReplayResult } from '../../lab/replay/replay.ts'
+import { replayJson, replaySession, type ReplayedSession } from '../../lab/replay/replay.ts'
 import { knownModels, windowOf } from '../catalogue.ts'
 
 interface ReplayFlags extends LoadOptions {
@@ -21,7 +21,7 @@ interface ReplayFlags extends LoadOptions {
   readonly model?: string
   readonly reserve?: number
   readonly readers: boolean
-  readonly clock?: boolean
+  readonly clock: boolean
   readonly details?: boolean
   readonly dump?: string
   readonly html?: string | true
@@ -48,7 +48,7 @@ export function replayCommand(): Command {
     .option('--model <id>', 'use the prices and the tokenizer of this model (default: the recorded one)')
     .option('--reserve <tokens>', 'tokens reserved for the answer', tokenCount, 1024)
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
-    .option('--clock', 'let caches expire as the recorded clock says (default: every prefix is warm)')
+    .option('--no-clock', 'keep every prefix in the cache (default: caches expire as the recorded clock says)')
     .option(
       '--details',
       'print every call, every compaction, everything that was removed, and each record as the model sees it',
@@ -66,7 +66,7 @@ export function replayCommand(): Command {
     'plimsoll replay session.jsonl --window 16k,32k,64k --json',
     'plimsoll replay session.jsonl --window 32k --compare contextguard,autosre',
     'plimsoll replay sessions/ --window 32k --check',
-    'plimsoll replay sessions/ --window 200k --clock --aim room,thrift',
+    'plimsoll replay sessions/ --window 200k --aim room,thrift',
     'plimsoll replay session.jsonl --window 32k --dump records/',
     'plimsoll replay session.jsonl --window 32k --html replay.html',
   ).action(runReplay)
@@ -85,8 +85,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       advice: 'Name session files of an agent, or a folder that holds some.',
     })
   const look = { ...screenOf(process.stdout), details: flags.details }
-  const results: ReplayResult[] = []
-  const pages: ReplayedSession[] = []
+  const all: ReplayedSession[] = []
   const jobs = played.flatMap((recording) =>
     policies.flatMap((policy) =>
       windowsFor(recording, flags).flatMap((window) =>
@@ -107,23 +106,22 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       clock: flags.clock,
       onCall: ({ call }) => progress.show(done + (call + 1) / recording.calls.length, jobs.length, label),
     })
-    results.push(replayed.result)
-    if (flags.html !== undefined) pages.push(replayed)
+    all.push(replayed)
     progress.clear()
     if (flags.dump !== undefined) dumpRecords(flags.dump, replayed)
-    if (flags.json === true) process.stdout.write(`${JSON.stringify(replayed.result)}\n`)
+    if (flags.json === true) process.stdout.write(`${JSON.stringify(replayJson(replayed))}\n`)
     else if (jobs.length <= MOST_REPORTS || flags.details === true)
       process.stdout.write(`${renderReport(replayReport([replayed], flags.details), look)}\n`)
   }
   if (flags.html !== undefined)
-    await writePage(replayReport(pages), flags.html === true ? HTML_FILE : flags.html, flags.json)
+    await writePage(replayReport(all), flags.html === true ? HTML_FILE : flags.html, flags.json)
   if (flags.json !== true && jobs.length > 1) {
-    if ((flags.aim?.length ?? 0) > 1) process.stdout.write(renderBySession(results))
-    process.stdout.write(renderComparison(results, screenOf(process.stdout)))
+    if ((flags.aim?.length ?? 0) > 1) process.stdout.write(renderBySession(all))
+    process.stdout.write(renderComparison(all, screenOf(process.stdout)))
   }
   if (
     flags.check === true &&
-    results.some(({ overflows, invalid, lost, refused }) => overflows + invalid + lost + refused > 0)
+    all.some(({ result: { overflows, invalid, lost, refused } }) => overflows + invalid + lost + refused > 0)
   )
     process.exitCode = EXIT.broken
 }

@@ -4,9 +4,13 @@ import { exportStore, forkSession } from '../../engine/store-admin/store-admin.t
 import { recallArchived } from '../../engine/readers/recall.ts'
 import type { SeenItem } from '../../engine/session/session.ts'
 import { createPlimsoll, type Plimsoll } from '../../plimsoll.ts'
-import { dollars, grouped, percent, plainText, plural, short } from '../kit/figures.ts'
-import { confirmed, print, printList, printTable, when } from '../kit/output.ts'
+import { dollars, grouped, plainText, plural, short } from '../kit/figures.ts'
+import { confirmed, print, printList, printTable, screenOf, when } from '../kit/output.ts'
 import type { FetchedAgain, RecordRecall } from '../../core/records.ts'
+import type { Trouble } from '../../meter/session/figures.ts'
+import { compactionText, figureList } from '../../meter/session/words.ts'
+import { pictureOf, sessionGrid, writePicture } from '../reports/session-view.ts'
+import { estimateFor, priceOf } from '../catalogue.ts'
 import { share100 } from '../reports/replay.ts'
 import {
   listSessions,
@@ -17,7 +21,7 @@ import {
   type StoreFlags,
   type Stores,
 } from '../stores.ts'
-import { readableSession, reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
+import { foldedLog, readableSession, reportOf, type SessionReport } from '../../engine/store-admin/session-report.ts'
 import { oneOrMore, wholeNumber } from '../option-values.ts'
 import { writeLines } from './store.ts'
 
@@ -72,10 +76,20 @@ const show = (): Command =>
     'plimsoll sessions show run-42 --misses',
   )
     .option('--misses', 'list each call that read less from the provider’s cache than it could have, and why')
-    .action((session: string, flags: StoreFlags & { misses?: boolean }) =>
+    .option('--png <file>', 'write a picture of the session to share; a name that ends in .svg gets SVG')
+    .option('--details', 'list every compaction and every removal, not the newest only')
+    .action((session: string, flags: StoreFlags & { misses?: boolean; details?: boolean; png?: string }) =>
       withStores(flags, async (stores) => {
-        const report = await reportOf(stores.sessions, await tenantOfSession(stores, session, flags.tenant), session)
-        print(flags.json, report, () => (flags.misses === true ? missesText(report) : describe(report)))
+        const tenant = await tenantOfSession(stores, session, flags.tenant)
+        const report = await reportOf(stores.sessions, tenant, session, priceOf)
+        const log = await foldedLog(stores.sessions, tenant, session)
+        const count = (text: string): number => estimateFor(log.calls.at(-1)?.model, text)
+        if (flags.png !== undefined) await writePicture(flags.png, pictureOf(log, { countText: count, priceOf }))
+        print(flags.json, report, () =>
+          flags.misses === true
+            ? missesText(report)
+            : describe(report, sessionGrid(log, count, screenOf(process.stdout)), flags.details),
+        )
       }),
     )
 
@@ -110,38 +124,51 @@ const search = (): Command =>
       }),
     )
 
-function describe(report: SessionReport): string {
-  const { usage, epochs, cuts } = report
-  const span =
-    report.startedAt === undefined || report.updatedAt === undefined
-      ? ''
-      : `, ${when(report.startedAt)} to ${when(report.updatedAt)}`
+const TROUBLE_NAMES: Readonly<Record<Trouble, string>> = {
+  'call-failed': 'failed call',
+  'overflow-recovered': 'overflow recovered',
+  halted: 'halted',
+}
+/** The newest of long lists; `--details` and `--json` show all. */
+const ROWS_SHOWN = 20
+
+function describe(report: SessionReport, grid: readonly string[], isDetailed = false): string {
+  const { startedAt, updatedAt, epochs, removals, troubles, halted } = report
+  const span = startedAt === undefined || updatedAt === undefined ? '' : `, ${when(startedAt)} to ${when(updatedAt)}`
+  const most = isDetailed ? Infinity : ROWS_SHOWN
+  const listed = <T>(title: string, rows: readonly T[], text: (row: T) => string): readonly string[] => [
+    ...(rows.length === 0
+      ? []
+      : ['', `${title} (${grouped(rows.length)})`, ...rows.slice(-most).map((row) => `  ${text(row)}`)]),
+    ...(rows.length > most ? [`  … and ${grouped(rows.length - most)} before these (--details shows all)`] : []),
+  ]
   return [
     `${report.session} (tenant ${report.tenant})`,
-    `${plural(report.records, 'log entry', 'log entries')}, ${plural(report.items, 'item')}${span}`,
-    `${plural(report.calls, 'call')} of ${report.models.join(', ') || 'no model'}: ${grouped(usage.input)} input (${percent(usage.cacheRead, usage.input)} cached), ${grouped(usage.output)} output, ${dollars(report.costUsd)}${report.savedUsd === undefined ? '' : `, ${dollars(report.savedUsd)} saved net`}`,
+    `${plural(report.records, 'log entry', 'log entries')}, ${plural(report.items, 'item')}${span}, ${report.models.join(', ') || 'no model'}`,
+    ...(halted === undefined ? [] : [`Halted: ${halted}.`]),
+    ...figureList(report).map(([name, value]) => `  ${name.padEnd(30)}${value}`),
+    ...(grid.length === 0 ? [] : ['', ...grid, '']),
     ...(report.misses.length === 0 ? [] : [missedText(report)]),
     ...(report.pins.length > 0 ? [plural(report.pins.length, 'pinned item')] : []),
-    ...(epochs.length === 0
-      ? []
-      : [
-          '',
-          'Compactions',
-          ...epochs.map(
-            ({ id, at, before, after, covered, undone, recall, fetchedAgain }) =>
-              `  ${when(at)}  ${id}  ${grouped(before)} → ${grouped(after)} tokens, ${plural(covered, 'item')} covered${undone ? ', undone' : ''}${recall === undefined ? '' : `\n      still in view: ${recallText(recall)}`}${fetchedAgain === undefined ? '' : `\n      fetched again within 30 answers: ${againText(fetchedAgain)}`}`,
-          ),
-        ]),
-    ...(cuts.length === 0
-      ? []
-      : [
-          '',
-          'Removed',
-          ...cuts.map(
-            ({ at, originalBytes, shownBytes, handle, reason }) =>
-              `  ${when(at)}  ${short(originalBytes)}B → ${short(shownBytes)}B  ${handle ?? ''}  ${reason}`,
-          ),
-        ]),
+    ...listed(
+      'Compactions',
+      epochs,
+      (row) =>
+        `${when(row.at)}  ${row.id}  ${compactionText(row)}, ${plural(row.leftOut, 'item')} left out${row.undone ? ', undone' : ''}${row.recall === undefined ? '' : `\n      still in view: ${recallText(row.recall)}`}${row.fetchedAgain === undefined ? '' : `\n      fetched again within 30 answers: ${againText(row.fetchedAgain)}`}`,
+    ),
+    ...listed(
+      'Troubles',
+      troubles,
+      ({ at, what, reason }) => `${when(at)}  ${TROUBLE_NAMES[what]}: ${plainText(reason)}`,
+    ),
+    ...listed(
+      'Removed',
+      removals,
+      ({ at, action, kind, tool = kind, originalBytes, shownBytes, handle, reason, undone }) => {
+        const size = shownBytes === 0 ? `${short(originalBytes)}B` : `${short(originalBytes)}B → ${short(shownBytes)}B`
+        return `${when(at)}  ${action}${undone === true ? ' (undone)' : ''}: ${plainText(tool)}  ${size}  ${handle ?? ''}  ${reason}`
+      },
+    ),
     ...newestRecord(epochs),
   ].join('\n')
 }
@@ -202,7 +229,7 @@ function newestRecord(epochs: SessionReport['epochs']): readonly string[] {
   const newest = epochs.findLast(({ undone, record }) => !undone && record.length > 0)
   if (newest === undefined) return []
   // Text of a transcript must not contain terminal escape sequences.
-  const lines = newest.record.flatMap((text) => text.split('\n').map(plainText))
+  const lines = newest.record.split('\n').map(plainText)
   return ['', `Record of ${newest.id}, as the model sees it`, ...lines]
 }
 

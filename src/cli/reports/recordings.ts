@@ -63,7 +63,7 @@ export async function loadFiles(
       recordings.push(...namedApart(loaded.recordings))
       if (loaded.recordings.length > 0) continue
       if (named)
-        failures.push(...loaded.problems.slice(0, 3).map(({ line, message }) => `${path}, line ${line}: ${message}`))
+        failures.push(...loaded.problems.slice(0, 1).map(({ line, message }) => `${path}, line ${line}: ${message}`))
       else others++
     } catch (error) {
       failures.push(sentenceOf(error))

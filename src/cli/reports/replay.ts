@@ -3,6 +3,16 @@ import { basename, join } from 'node:path'
 import { insertedTexts } from '../../core/epochs.ts'
 import type { Report, ReportLine, ReportPart, ReportSection } from '../../dashboard/page-types.ts'
 import type { ReplayedSession, ReplayResult } from '../../lab/replay/replay.ts'
+import { callRow, compactionsOf, recordOf, type SessionFigures } from '../../meter/session/figures.ts'
+import {
+  compactionText,
+  costText,
+  figureList,
+  marked,
+  savedText,
+  tokensText,
+  withoutCost,
+} from '../../meter/session/words.ts'
 import { displayWidth, dollars, fitEnd, grouped, padEnd, padStart, plainText, plural, short } from '../kit/figures.ts'
 import { painterOf, type Screen } from '../kit/output.ts'
 import { composition, linesPart, loadChart, shown, table } from './parts.ts'
@@ -21,24 +31,26 @@ export function replayReport(sessions: readonly ReplayedSession[], details = fal
 }
 
 function comparisonSection(sessions: readonly ReplayedSession[]): ReportSection {
-  const rows = sessions.map(({ result, ...replayed }) => [
+  const rows = sessions.map(({ result, figures }) => [
     result.policy,
     result.window,
-    result.epochs,
-    largestOf(replayed),
+    figures.compactions,
+    tokensText(figures.peak),
     share100(result.recoverableRecall),
-    dollars(result.costUsd),
-    dollars(result.unmanagedCostUsd),
+    costText(figures),
+    unmanagedText(figures),
+    savedText(figures),
     plainText(result.file),
   ])
   const heads = [
     'policy',
     'window',
     'compactions',
-    'largest prompt, at most',
+    'largest prompt',
     'recoverable',
-    'input',
-    'without',
+    'would cost',
+    'without Plimsoll',
+    'saved',
     'session',
   ]
   return {
@@ -49,25 +61,15 @@ function comparisonSection(sessions: readonly ReplayedSession[]): ReportSection 
 }
 
 function replaySection(replayed: ReplayedSession, details: boolean): ReportSection {
-  const { result, model, steps } = replayed
-  const { calls, limit, epochs, costUsd, unmanagedCostUsd, cacheHitRate } = result
+  const { result, model, steps, figures, log, composition: made } = replayed
   const about = [result.format, model ?? '', `policy ${result.policy}`, `window ${grouped(result.window)}`]
   return {
     title: plainText(result.file),
     about: plainText(about.filter((text) => text !== '').join(' · ')),
-    figures: [
-      ['calls', grouped(calls)],
-      ['largest prompt, at most', `${grouped(largestOf(replayed))} of ${grouped(limit)}`],
-      ['compactions', grouped(epochs)],
-      ['from the cache', share100(cacheHitRate)],
-      ['price of the input', dollars(costUsd)],
-      ['without compaction', dollars(unmanagedCostUsd)],
-      ['saved', dollars(unmanagedCostUsd - costUsd)],
-    ],
+    figures: figureList(figures),
     parts: shown([
       replayedLoad(replayed),
-      // Refused calls sent nothing.
-      composition(steps.map(({ parts = {} }) => ({ parts }))),
+      composition(log.calls.map((call) => ({ parts: Object.fromEntries(made.partsOf(call, callRow(call).sent)) }))),
       {
         kind: 'figures',
         title: 'What the next answer needed',
@@ -101,33 +103,30 @@ function replaySection(replayed: ReplayedSession, details: boolean): ReportSecti
   }
 }
 
-/** The upper bound, which is what the limit is compared with. */
-const largestOf = ({ steps }: Pick<ReplayedSession, 'steps'>): number =>
-  steps.reduce((most, { load }) => Math.max(most, load), 0)
-
-function replayedLoad(replayed: ReplayedSession): ReportPart | false {
-  const { steps, result, epochs } = replayed
-  // An epoch's `before` was measured under the previous epoch, so what both removed is added up.
-  let takenOut = 0
-  const whole = steps.map(({ load, call }) => {
-    for (const epoch of epochs) if (epoch.call === call) takenOut += Math.max(0, epoch.before - epoch.after)
-    return load + takenOut
-  })
+function replayedLoad({ log, figures, result }: ReplayedSession): ReportPart | false {
+  const calls = log.calls.map(callRow)
+  const { peak, limit, withoutPlimsoll } = figures
+  const isLarger = calls.some(({ whole, sent }) => whole > sent)
   return loadChart({
     title: 'Tokens per call',
-    sent: steps.map(({ load }) => load),
-    whole: epochs.length > 0 ? whole : undefined,
-    line: { name: 'limit', value: result.limit },
-    thresholds: steps.map(({ thresholds }) => thresholds),
-    marks: epochs.map(({ call }) => call),
-    label: `Tokens per call: at most ${grouped(largestOf(replayed))} of ${grouped(result.limit)}, ${plural(epochs.length, 'compaction')}`,
+    sent: calls.map(({ sent }) => sent),
+    whole: isLarger ? calls.map(({ whole }) => whole) : undefined,
+    line: { name: 'limit', value: limit === 0 ? result.limit : limit },
+    thresholds: calls.map(({ thresholds }) => thresholds),
+    marks: compactionsOf(log).map(({ beforeCall }) => beforeCall - 1),
+    label: `Tokens per call: at most ${tokensText(peak)} of ${grouped(limit)}, ${tokensText(withoutPlimsoll)} without Plimsoll, ${plural(figures.compactions, 'compaction')}`,
   })
+}
+
+const unmanagedText = (figures: SessionFigures): string => {
+  const without = withoutCost(figures)
+  return without === undefined ? 'unknown' : marked(without, dollars(without.value))
 }
 
 const callTable = ({ steps }: ReplayedSession): ReportPart | false =>
   table(
     'Calls',
-    ['call', 'tokens', 'limit', 'verdict'],
+    ['call', 'tokens at most', 'limit', 'verdict'],
     steps.map(({ call, load, limit, verdict = 'refused', epoch = '' }) => [
       call + 1,
       load,
@@ -155,8 +154,8 @@ function handover({ result }: ReplayedSession): ReportPart | false {
   )
 }
 
-function checks({ result, steps }: ReplayedSession): ReportPart | false {
-  const { overflows, doubtful, invalid, lost, refused, fixedLoad, summarizerCalls, peakLoad, limit, ms } = result
+function checks({ result, steps, figures }: ReplayedSession): ReportPart | false {
+  const { overflows, doubtful, invalid, lost, refused, fixedLoad, summarizerCalls, limit, ms } = result
   const verdicts = new Map<string, number>()
   for (const { verdict = 'refused' } of steps) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1)
   const given = [...verdicts].map(([kind, count]) => `${grouped(count)} ${kind}`).join(', ')
@@ -177,20 +176,22 @@ function checks({ result, steps }: ReplayedSession): ReportPart | false {
       state: 'bad',
     })
   lines.push({
-    text: `${given === '' ? 'no calls' : given}; ${plural(result.epochs, 'compaction')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${grouped(peakLoad)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
+    text: `${given === '' ? 'no calls' : given}; ${plural(figures.compactions, 'compaction')}, ${plural(summarizerCalls, 'summarizer call')}, peak ${tokensText(figures.peak)} of ${grouped(limit)}; ${(ms / 1000).toFixed(1)} s`,
   })
   return linesPart('Checks', lines)
 }
 
-function compactions({ epochs }: ReplayedSession): ReportPart | false {
+function compactions({ log }: ReplayedSession): ReportPart | false {
+  const texts = new Map(log.epochs.map(({ epoch }) => [epoch.id, recordOf(epoch)]))
+  const rows = compactionsOf(log)
   return (
-    epochs.length > 0 && {
+    rows.length > 0 && {
       kind: 'texts',
       title: 'Compactions',
-      texts: epochs.map(({ call, edits, before, after, forced, reason }) => ({
-        title: `Before call ${grouped(call + 1)}: ${grouped(before)} → ${grouped(after)} tokens${forced ? ', forced' : ''}`,
-        about: reason,
-        text: insertedTexts({ edits }).join('\n\n'),
+      texts: rows.map((row) => ({
+        title: `Before call ${grouped(row.beforeCall)}: ${compactionText(row)}, ${plural(row.leftOut, 'item')} left out${row.forced ? ', forced' : ''}`,
+        about: row.reason,
+        text: texts.get(row.id) ?? '',
       })),
     }
   )
@@ -213,11 +214,14 @@ const HEAD = [
 ]
 
 /** One row per policy and window, over all files. Recalls are means over the calls. */
-export function renderComparison(results: readonly ReplayResult[], screen: Pick<Screen, 'width' | 'colour'>): string {
+export function renderComparison(
+  results: readonly ReplayedSession[],
+  screen: Pick<Screen, 'width' | 'colour'>,
+): string {
   const paint = painterOf(screen)
   const groups = grouping(results)
-  const files = new Set(results.map(({ file }) => file)).size
-  const calls = results.reduce((sum, result) => sum + result.calls, 0) / Math.max(1, groups.size)
+  const files = new Set(results.map(({ result }) => result.file)).size
+  const calls = results.reduce((sum, { result }) => sum + result.calls, 0) / Math.max(1, groups.size)
   const title = paint('bold', `${plural(files, 'session')}, ${grouped(calls)} calls`)
   const rows = [...groups].map(([name, group]) => [name, ...cellsOf(group)])
   const table = [['', ...HEAD], ...rows]
@@ -235,21 +239,21 @@ export function renderComparison(results: readonly ReplayResult[], screen: Pick<
 }
 
 /** What each session costs under each aim, beside sending everything, with the share of what its answers quote that was not in view. */
-export function renderBySession(results: readonly ReplayResult[]): string {
+export function renderBySession(results: readonly ReplayedSession[]): string {
   const keys = [...grouping(results).keys()]
-  const files = new Map<string, Map<string, ReplayResult>>()
-  for (const result of results) {
-    const { file } = result
-    files.set(file, (files.get(file) ?? new Map<string, ReplayResult>()).set(keyOf(result), result))
+  const files = new Map<string, Map<string, ReplayedSession>>()
+  for (const one of results) {
+    const { file } = one.result
+    files.set(file, (files.get(file) ?? new Map<string, ReplayedSession>()).set(keyOf(one), one))
   }
-  const cellOf = ({ costUsd, quoteRecall }: ReplayResult): string =>
-    `${dollars(costUsd)} (${share100(1 - quoteRecall)} missed)`
+  const cellOf = ({ figures, result }: ReplayedSession): string =>
+    `${costText(figures)} (${share100(1 - result.quoteRecall)} missed)`
   const rows = [...files].map(([file, own]) => [
     plainText(basename(file)),
-    dollars([...own.values()][0]!.unmanagedCostUsd),
+    unmanagedText([...own.values()][0]!.figures),
     ...keys.map((key) => (own.has(key) ? cellOf(own.get(key)!) : '')),
   ])
-  return `${(aligned([['', 'unmanaged', ...keys], ...rows], Infinity) ?? []).join('\n')}\n`
+  return `${(aligned([['', 'without Plimsoll', ...keys], ...rows], Infinity) ?? []).join('\n')}\n`
 }
 
 /** Aligns names left and figures right; undefined when the table is wider than the screen. */
@@ -261,33 +265,43 @@ function aligned(table: readonly (readonly string[])[], width: number): readonly
   )
 }
 
-const keyOf = ({ policy, window, aim }: ReplayResult): string => `${policy} ${short(window)} ${aim ?? ''}`.trim()
+const keyOf = ({ result: { policy, window, aim } }: ReplayedSession): string =>
+  `${policy} ${short(window)} ${aim ?? ''}`.trim()
 
-function grouping(results: readonly ReplayResult[]): Map<string, ReplayResult[]> {
-  const groups = new Map<string, ReplayResult[]>()
-  for (const result of results) groups.set(keyOf(result), [...(groups.get(keyOf(result)) ?? []), result])
+function grouping(results: readonly ReplayedSession[]): Map<string, ReplayedSession[]> {
+  const groups = new Map<string, ReplayedSession[]>()
+  for (const one of results) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one])
   return groups
 }
 
-function cellsOf(group: readonly ReplayResult[]): readonly string[] {
-  const sum = (pick: (result: ReplayResult) => number): number => group.reduce((total, one) => total + pick(one), 0)
+function cellsOf(group: readonly ReplayedSession[]): readonly string[] {
+  const sum = (pick: (one: ReplayedSession) => number): number => group.reduce((total, one) => total + pick(one), 0)
   const calls = Math.max(
     1,
-    sum((one) => one.calls),
+    sum(({ result }) => result.calls),
   )
-  const mean = (pick: (result: ReplayResult) => number): string => share100(sum((one) => pick(one) * one.calls) / calls)
+  const mean = (pick: (one: ReplayResult) => number): string =>
+    share100(sum(({ result }) => pick(result) * result.calls) / calls)
+  const without = group.map(({ figures }) => withoutCost(figures)?.value)
+  const isPriced = without.every((usd) => usd !== undefined)
   return [
-    grouped(sum((one) => one.overflows)),
-    grouped(sum((one) => one.invalid)),
-    grouped(sum((one) => one.lost)),
-    grouped(sum((one) => one.refused)),
-    grouped(sum((one) => one.epochs)),
+    grouped(sum(({ result }) => result.overflows)),
+    grouped(sum(({ result }) => result.invalid)),
+    grouped(sum(({ result }) => result.lost)),
+    grouped(sum(({ result }) => result.refused)),
+    grouped(sum(({ figures }) => figures.compactions)),
     mean((one) => one.quoteRecall),
     mean((one) => one.nameRecall),
     mean((one) => one.recoverableRecall),
-    dollars(sum((one) => one.costUsd)),
-    dollars(sum((one) => one.unmanagedCostUsd)),
-    mean((one) => one.cacheHitRate),
+    isPriced ? `≈ ${dollars(sum(({ figures }) => figures.cost?.value ?? 0))}` : 'unknown',
+    isPriced ? `≈ ${dollars(without.reduce<number>((total, usd) => total + usd!, 0))}` : 'unknown',
+    share100(
+      sum(({ figures }) => figures.usage.cacheRead) /
+        Math.max(
+          1,
+          sum(({ figures }) => figures.usage.input),
+        ),
+    ),
   ]
 }
 

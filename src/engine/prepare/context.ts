@@ -11,7 +11,7 @@ import type { EngineDeps, Presented } from '../deps.ts'
 import type { OpenOffer, ToolOffer } from '../readers/offered-tools.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Branch, Standing, Unwritten } from '../session/branch.ts'
-import type { Epoch, FirstSendEdit, LogRecord, RequestSent, UsageSeen } from '../../core/records.ts'
+import type { Audit, Epoch, FirstSendEdit, LogRecord, RequestSent, UsageSeen } from '../../core/records.ts'
 export type { Standing }
 
 /**
@@ -104,7 +104,7 @@ export interface NewEdit {
 export interface Journal {
   write(): Promise<void>
   /** The same with what is said about a request that leaves; apart from it where it is written already. */
-  writeWith(sent: readonly RequestSent[]): Promise<void>
+  writeWith(sent: readonly (RequestSent | Audit)[]): Promise<void>
   /** Its records, to be written with the answer; undefined where they are written, or something in them must be durable before the request leaves. */
   later(): Unwritten | undefined
 }

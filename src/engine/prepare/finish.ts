@@ -15,7 +15,7 @@ import { leavingView } from './outgoing.ts'
 import { startSummary } from '../epoch/background-summary.ts'
 import { placeOf } from '../epoch/declare-epoch.ts'
 import { callHook, type Hooks } from '../hooks.ts'
-import { sentRecords } from '../session/record.ts'
+import { sentRecords, troubleRecord } from '../session/record.ts'
 
 /** Writes what leaves and checks it; what was decided is durable before it is handed out. `source` is the text that the caller gave. */
 export async function finalise(permitted: Permitted, source: string): Promise<ReadyRequest> {
@@ -34,7 +34,9 @@ export async function finalise(permitted: Permitted, source: string): Promise<Re
     if (unwritten === undefined) {
       // A halted request never leaves; of one whose answer is read along, the answer will tell.
       const isSent = isReadAlong !== true && (!isHalted || isObserved === true)
-      await journal.writeWith(isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : [])
+      const sent = isSent ? sentRecords(context, epoch?.id ?? standing.epoch?.id, isClosing) : []
+      const { reason } = permission.verdict
+      await journal.writeWith(isHalted ? [...sent, troubleRecord(deps, context.branch, 'halted', reason)] : sent)
     }
     if (deps.hooks !== undefined) await tellHooks(context, deps.hooks, edits, leaving)
     if (epoch === undefined && !isClosing) await startSummary(context, standing, view)
@@ -87,11 +89,11 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   // There is nothing to record about what is never sent.
   const isStopped = verdict.kind === 'halt' && context.isObserved !== true
   const addsTools = (view.conversation.changes?.addTools ?? []).length > 0
-  const original = plan.length === 0 && !addsTools ? undefined : deps.meter.measure(gauge, conversation, 0).count
-  const loadOriginal = original?.high ?? high
+  const original = plan.length === 0 && !addsTools ? undefined : deps.meter.measure(gauge, conversation, 0)
+  const loadOriginal = original?.count.high ?? high
   // Both counted from the text alone, so that the errors of counting are alike.
-  const wholeShare = original === undefined ? 1 : original.tokens / Math.max(1, measurement.count.tokens)
-  const open = turnOf(permitted, thresholds, wholeShare, unwritten)
+  const notSent = original === undefined ? 0 : original.raw.tokens - measurement.raw.tokens
+  const open = turnOf(permitted, thresholds, notSent, unwritten)
   const turn = branch.turns.open(open, branch.log.turns, !isStopped)
   remember(permitted)
   const { lowBy = 'high', warn } = policy.water
@@ -180,7 +182,7 @@ function remember({ context, epoch, standing, moved, permission }: Permitted): v
 function turnOf(
   { context, epoch, standing, isClosing, fetchedAgain: again, permission: { view, reservation } }: Permitted,
   thresholds: Thresholds,
-  wholeShare: number,
+  notSent: number,
   unwritten: Unwritten | undefined,
 ): Omit<OpenTurn, 'id'> {
   const { deps, branch, codec, target, limit, gauge, links } = context
@@ -218,7 +220,7 @@ function turnOf(
     fetchedAgain: again,
     cache: expectedCache(context, view, under),
     line: lineOf(links),
-    wholeShare,
+    notSent,
     isOwnStep: context.isOwnStep,
     unwritten,
   }

@@ -96,6 +96,8 @@ class Log {
   lastUsage: UsageSeen | undefined
   /** The same of each model and endpoint: two that share a history each go on from their own. */
   readonly measuredOn = new BoundedMap<string, Measured>(MOST_ISSUERS)
+  /** What providers counted in all prompts, beside what we had counted from the text alone. */
+  readonly countedOn = new BoundedMap<string, { readonly input: number; readonly estimated: number }>(MOST_ISSUERS)
   /** Output tokens of the newest answers. */
   outputs: readonly number[] = []
   /** True once a request was so close to the limit that only an exact count could decide it. All later requests are counted exactly. */
@@ -232,6 +234,11 @@ class Log {
     this.lastUsage = record
     this.cacheIsWarm = usage.cacheRead > 0
     const { input: prompt, output, reasoning } = usage
+    if (prompt > 0 && estimated > 0 && measured.partial !== true) {
+      const before = this.countedOn.get(issuerKey(record)) ?? { input: 0, estimated: 0 }
+      const sums = { input: before.input + prompt, estimated: before.estimated + estimated }
+      this.countedOn.set(issuerKey(record), sums)
+    }
     this.measured = { ...measured, at, model, endpoint, epoch, prompt, output, reasoning, rawTokens: estimated }
     this.measuredOn.set(issuerKey(record), this.measured)
   }

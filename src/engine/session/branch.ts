@@ -214,8 +214,8 @@ export interface OpenTurn extends Pick<UsageSeen, 'model' | 'endpoint' | 'epoch'
   readonly key?: string
   /** Held against the budgets until the answer's cost is known. */
   readonly reservation?: string
-  /** What the client sent, as a share of what left. */
-  readonly wholeShare: number
+  /** Tokens that the client sent and that did not leave, as we count them. */
+  readonly notSent: number
   readonly isOwnStep?: true
   readonly cache: CacheExpectation
   /** How its conversation begins. */

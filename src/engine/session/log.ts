@@ -1,5 +1,6 @@
 import {
   RECORD_VERSION,
+  type Audit,
   type Epoch,
   type FirstSendEdit,
   type ItemSeen,
@@ -112,7 +113,7 @@ export function journalOf(context: PrepareContext, decided: Decided): Journal {
   const noteArchived = (): void => {
     if (forms.every((form) => branch.log.archived.has(form))) branch.archivedItems = conversation.items
   }
-  async function write(sent: readonly RequestSent[]): Promise<void> {
+  async function write(sent: readonly (RequestSent | Audit)[]): Promise<void> {
     const all = [...(await records()), ...sent]
     await reference(deps, branch, adopted().flatMap(handlesOfRecord))
     if (all.length > 0) await appendTo(deps, branch, all)

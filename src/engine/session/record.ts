@@ -3,9 +3,10 @@ import type { CacheSeen } from '../../core/cache.ts'
 import { PlimsollError } from '../../core/errors.ts'
 import { costOfUsage } from '../../core/price.ts'
 import type { Item } from '../../core/item.ts'
-import { RECORD_VERSION, type RequestSent, type UsageSeen } from '../../core/records.ts'
+import { type Audit, RECORD_VERSION, type RequestSent, type UsageSeen } from '../../core/records.ts'
 import type { Usage } from '../../core/usage.ts'
 import { hidesContent } from '../../core/count.ts'
+import type { Trouble } from '../../meter/session/figures.ts'
 import type { Durable } from '../../ports/session-store.ts'
 import { cachedCall, checkedUsage, isKnownUsage, looksTruncated, savedBy, seenCache } from '../../meter/index.ts'
 import type { Branch, OpenTurn } from './branch.ts'
@@ -58,7 +59,10 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
     const durationMs = Math.max(0, deps.clock.now() - startedAt)
     tellRefused(deps, branch, { by: 'provider', model, turn: id, durationMs, status: request.status })
     if (request.counted !== undefined) branch.sizes.refused(measured.chain, request.counted - turn.count.tokens)
-    await takeBack(deps, branch, turn, durable)
+    const counted =
+      request.counted === undefined ? '' : `; it counted ${request.counted.toLocaleString('en-US')} tokens`
+    const failed = troubleRecord(deps, branch, 'call-failed', `${answerOf(request.status)}${counted}`)
+    await takeBack(deps, branch, turn, durable, [failed])
     return {}
   }
   const unwritten = turn.unwritten === undefined ? [] : await turn.unwritten.records()
@@ -90,7 +94,7 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   const isMeasured = truncatedTo === undefined && !isCompacted
   const durationMs = deps.clock.now() - turn.startedAt
   const cache = isKnownUsage(usage) ? seenCache(deps.cacheLives, turn.cache, usage, answer?.cacheMissReason) : undefined
-  const savings = savingsOf(deps, turn, usage, cache)
+  const savings = savingsOf(deps, branch, turn, usage, cache)
   if (cache !== undefined)
     branch.caches.answered(
       turn.line,
@@ -129,16 +133,38 @@ export async function record(deps: EngineDeps, branch: Branch, request: RecordRe
   return { usage, costUsd: entry.costUsd, truncatedTo }
 }
 
+const answerOf = (status: number | undefined): string =>
+  status === undefined ? 'the provider did not answer' : `the provider answered ${status}`
+
+/** An entry of the audit trail about a request, not about something that was removed. */
+export const troubleRecord = ({ clock }: EngineDeps, { agent }: Branch, action: Trouble, reason: string): Audit => ({
+  v: RECORD_VERSION,
+  at: clock.now(),
+  agent,
+  type: 'audit',
+  action,
+  reason,
+  originalBytes: 0,
+  shownBytes: 0,
+})
+
 /** What this call had less than the client sent, in the provider's tokens, and what that is worth. */
 function savingsOf(
   { catalogue }: EngineDeps,
-  { model, wholeShare, isOwnStep, cache: { before }, epoch }: OpenTurn,
+  { log }: Branch,
+  { model, endpoint, estimated, measured, notSent, isOwnStep, cache: { before }, epoch }: OpenTurn,
   usage: Usage | undefined,
   cache: CacheSeen | undefined,
 ): Pick<UsageSeen, 'removed' | 'savedUsd'> {
-  if (!isKnownUsage(usage)) return {}
+  // By all calls: what was left out is many times a prompt, and one prompt's error of counting would be multiplied as often.
+  const sums = log.countedOn.get(issuerKey({ model, endpoint })) ?? { input: 0, estimated: 0 }
+  const isCounted = isKnownUsage(usage) && usage.input > 0 && estimated > 0 && measured.partial !== true
+  const ratio = isCounted
+    ? (sums.input + usage.input) / (sums.estimated + estimated)
+    : sums.input / Math.max(1, sums.estimated) || 1
+  const removed = Math.round(notSent * ratio)
+  if (!isKnownUsage(usage)) return { removed }
   const { price } = catalogue.resolve(model).info
-  const removed = Math.round(usage.input * (wholeShare - 1))
   if (price === undefined) return { removed }
   const isCompacted = epoch !== undefined && epoch !== before?.epoch
   const saving = { usage, removed, removedBefore: before?.removed ?? 0, cache, isCompacted }
@@ -160,8 +186,14 @@ function closed(branch: Branch, id: string): OpenTurn {
   })
 }
 
-async function takeBack(deps: EngineDeps, branch: Branch, turn: OpenTurn, durable: Durable): Promise<void> {
-  const unwritten = (await turn.unwritten?.records()) ?? []
+async function takeBack(
+  deps: EngineDeps,
+  branch: Branch,
+  turn: OpenTurn,
+  durable: Durable,
+  also: readonly Audit[] = [],
+): Promise<void> {
+  const unwritten = [...((await turn.unwritten?.records()) ?? []), ...also]
   if (turn.reservation !== undefined) await deps.budgets?.release(turn.reservation)
   const { model, endpoint, limit } = turn
   const { chain } = turn.measured

@@ -22,7 +22,8 @@ import {
   type ReadRequest,
   type ReadyRequest,
 } from '../prepare/prepare.ts'
-import { discard, record, type RecordedTurn, type RecordRequest } from './record.ts'
+import { discard, record, type RecordedTurn, type RecordRequest, troubleRecord } from './record.ts'
+import { isTrouble, type Trouble } from '../../meter/session/figures.ts'
 import { historyScope, type HistoryScope, type ScopedHistory } from '../readers/scope.ts'
 import { recall, recallArchived, type RecallOptions } from '../readers/recall.ts'
 import type { Recalled } from '../readers/recall-answer.ts'
@@ -121,6 +122,8 @@ export interface Session<Format extends string = string> {
 export interface GatewaySession extends Session {
   prepareRead(request: ReadRequest): Promise<ReadyRequest>
   standingRead(request: ReadRequest): Promise<StandingView>
+  /** Keeps in the log what became of a request. */
+  note(what: Trouble, reason: string): Promise<void>
 }
 
 /** Longer than other functions: a line for each verb, around the two ways in which one is run. */
@@ -186,6 +189,12 @@ export function createSession(deps: () => Promise<EngineDeps>, options: SessionO
     standingRead: (request) => runAnyway((engine, branch) => standingView(engine, branch, request)),
     // Without reading the log first: other processes' entries are read with the append, in the log's order.
     record: (request) => runAnyway((engine, branch) => record(engine, branch, request), true),
+    note: (what, reason) =>
+      runAnyway(
+        (engine, branch) =>
+          appendTo(engine, branch, [troubleRecord(engine, branch, what, reason)], { durable: 'soon' }),
+        true,
+      ),
     status: () => runAnyway((engine, branch) => statusOf(engine, branch)),
     compact: async (options = {}) =>
       options.preview === true
@@ -324,7 +333,7 @@ async function pin(deps: EngineDeps, branch: Branch, identity: string, pinned: b
 async function audit({ sessions }: EngineDeps, { tenant, session }: Branch): Promise<(Audit | Epoch)[]> {
   const found: (Audit | Epoch)[] = []
   for await (const { record: entry } of sessions.read(tenant, session))
-    if (entry.type === 'audit' || entry.type === 'epoch') found.push(entry)
+    if ((entry.type === 'audit' && !isTrouble(entry)) || entry.type === 'epoch') found.push(entry)
   return found
 }
 
@@ -354,6 +363,7 @@ export interface SessionStatus {
   /** Tokens of the next request so far: the measured prompt and answer of the last one plus later results; without a measurement, an upper bound. */
   readonly used: number
   readonly limit: number
+  readonly window: number
   readonly available: number
   /** Share of `limit` that is used. */
   readonly percent: number
@@ -387,6 +397,7 @@ async function statusOf(deps: EngineDeps, branch: Branch): Promise<SessionStatus
     model,
     used,
     limit,
+    window: lastLimit?.window ?? 0,
     available: Math.max(0, limit - used),
     percent: limit === 0 ? 0 : Math.round((1000 * used) / limit) / 10,
     threshold,

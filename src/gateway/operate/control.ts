@@ -36,7 +36,8 @@ interface ControlDeps extends AudienceDeps {
 /** Callers of the sidecar use `/health`. */
 const OPEN = new Set(['/healthz', '/health', '/readyz'])
 
-const KEEP_ALIVE_MS = 15_000
+/** The page takes a server for gone that says nothing for ten seconds. */
+const KEEP_ALIVE_MS = 3_000
 const MAX_PAGE = 1_000
 
 export function createControl(deps: ControlDeps): Control {

@@ -1,5 +1,6 @@
 import type { PriceModel } from '../../core/price.ts'
 import { recordOf } from '../../core/values.ts'
+import { FILE_KEYS, targetIn } from '../../meter/session/parts.ts'
 import type { Part, RecordedCall, RecordedCompaction, Recording } from '../transcripts/recording.ts'
 
 /** The parts of a recording that an inspection reads. */
@@ -36,20 +37,6 @@ export interface Piece {
   readonly target: string | undefined
 }
 
-const TARGET_KEYS = [
-  'file_path',
-  'filePath',
-  'path',
-  'filename',
-  'notebook_path',
-  'command',
-  'cmd',
-  'pattern',
-  'query',
-  'url',
-  'code',
-]
-const FILE_KEYS = new Set(TARGET_KEYS.slice(0, 5))
 /** For a picture or document whose size in pixels is unknown. */
 const MEDIA_TOKENS = 1500
 
@@ -63,7 +50,7 @@ export function piecesOf(source: InspectSource, options: InspectOptions): readon
   source.messages.forEach(({ parts, line }, message) => {
     for (const part of parts) {
       if (part.kind === 'call' && part.callId !== undefined) {
-        callers.set(part.callId, { tool: part.toolName, target: targetOf(part.input) })
+        callers.set(part.callId, { tool: part.toolName, target: targetIn(part.input) })
       }
       const caller = part.callId === undefined ? undefined : callers.get(part.callId)
       let tokens = known.get(part)
@@ -86,17 +73,6 @@ function timesSent(source: InspectSource): readonly number[] {
   }
   let now = 0
   return Array.from(change.subarray(0, source.messages.length), (step) => (now += step))
-}
-
-function targetOf(input: unknown): string | undefined {
-  if (typeof input === 'string') return input.split('\n', 1)[0]
-  const fields = recordOf(input) ?? {}
-  for (const key of TARGET_KEYS) {
-    const value = fields[key]
-    if (typeof value === 'string' && value !== '') return value.split('\n', 1)[0]
-    if (Array.isArray(value) && value.every((word) => typeof word === 'string')) return value.join(' ')
-  }
-  return undefined
 }
 
 /** The file that a call reads, if its arguments name one and the call does not write. */

@@ -8,10 +8,14 @@ import { type ErrorCode, isPlimsollError, type PlimsollError } from '../../core/
 import type { PlimsollEvent } from '../../core/events.ts'
 import type { Item } from '../../core/item.ts'
 import type { Aim, Policy } from '../../core/policy.ts'
-import type { Epoch, FetchedAgain } from '../../core/records.ts'
+import type { Epoch, FetchedAgain, LogRecord } from '../../core/records.ts'
 import type { Limit, Thresholds, VerdictKind } from '../../core/target.ts'
 import type { Usage } from '../../core/usage.ts'
-import { partOf } from '../../dashboard/session-log.ts'
+import { foldedLog } from '../../engine/store-admin/session-report.ts'
+import { figuresOf, type SessionFigures } from '../../meter/session/figures.ts'
+import type { FoldedLog } from '../../meter/session/log.ts'
+import { Composition } from '../../meter/session/parts.ts'
+import { withoutCost } from '../../meter/session/words.ts'
 import { memoryArtifacts } from '../../drivers/artifacts/memory.ts'
 import { bundledCatalogue } from '../../drivers/catalogue/bundled.ts'
 import { memoryStore } from '../../drivers/sessions/memory.ts'
@@ -20,7 +24,9 @@ import { policyNamed } from '../../engine/presets/index.ts'
 import { COMPACT_READER } from '../../engine/readers/reader-tools.ts'
 import { codecs, framingOfWire } from '../../formats/registry.ts'
 import { createMeter, type Meter } from '../../meter/index.ts'
+import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
 import type { RecordedCall, Recording } from '../transcripts/recording.ts'
 import { type Compaction, type Handover, handoverOf } from './handover.ts'
 import { conversationView, type ConversationView, ReplayMeter, type SentPiece } from './price.ts'
@@ -43,9 +49,20 @@ export interface ReplayOptions {
   readonly clock?: boolean
   /** A provider of which more is known than its model: requests above the window by its count are overflows. @default the meter's lowest count */
   readonly provider?: ReplayProvider
+  /** Where the session is kept as if its requests had gone through a proxy. @default in memory, and forgotten */
+  readonly into?: ReplayStore
   readonly onCall?: (step: ReplayedStep) => void
   /** Called for each compaction, with what it covered and the record. */
   readonly onCompaction?: (compaction: Compaction & { readonly call: number }) => void
+}
+
+export interface ReplayStore {
+  readonly sessions: SessionStore
+  /** Its handles are made with `REPLAY_SECRET`: their characters are counted, and a replay counts the same each time. */
+  readonly artifacts: ArtifactStore
+  /** The session's name. */
+  readonly session: string
+  readonly onEvent?: (event: PlimsollEvent) => void
 }
 
 export interface ReplayProvider {
@@ -60,8 +77,6 @@ export interface ReplayedStep {
   readonly limit: number
   /** Absent when the engine refused the request. */
   readonly thresholds?: Thresholds
-  /** Tokens of the prompt by kind of content; their sum is the load. */
-  readonly parts?: Readonly<Record<string, number>>
   readonly epoch?: string
   /** Absent when the engine refused the request. */
   readonly verdict?: VerdictKind
@@ -120,6 +135,10 @@ export interface ReplayResult {
 export interface ReplayedSession {
   readonly result: ReplayResult
   readonly model: string | undefined
+  /** What the session's log says; every report and page shows these figures. */
+  readonly figures: SessionFigures
+  readonly log: FoldedLog
+  readonly composition: Composition
   readonly steps: readonly ReplayedStep[]
   readonly epochs: readonly ReplayedEpoch[]
   readonly offloads: readonly (EventOf<'item-offloaded'> & { readonly call: number })[]
@@ -133,6 +152,8 @@ export interface ReplayedEpoch extends EventOf<'epoch-declared'> {
   readonly edits: Epoch['edits']
 }
 
+export const REPLAY_SECRET = Buffer.alloc(32, 1)
+
 const DEFAULT_MODEL = 'claude-sonnet-4-5'
 
 /** Re-runs a recorded session call by call under a policy. The engine only sees the past; the measures also see the answer. */
@@ -145,7 +166,7 @@ export async function replaySession(recording: Recording, options: ReplayOptions
     steps.push(step)
     options.onCall?.(step)
   }
-  const { epochs, lost } = await replay.close()
+  const { epochs, lost, log, composition } = await replay.close()
   const { file, name, format, messages } = recording
   const result: ReplayResult = {
     file: name === undefined ? file : `${file}#${name}`,
@@ -166,7 +187,24 @@ export async function replaySession(recording: Recording, options: ReplayOptions
     requestsHash: replay.sent.digest('hex'),
     ms: Math.round(performance.now() - startedAt),
   }
-  return { result, model: options.model ?? recording.model, steps, epochs, offloads: replay.offloads }
+  const figures = figuresOf(log, true)
+  const { offloads } = replay
+  return { result, model: options.model ?? recording.model, figures, log, composition, steps, epochs, offloads }
+}
+
+/** What `replay --json` prints: what is measured of the replay, and the figures that every other place shows of this session. */
+export function replayJson({ result, figures }: ReplayedSession): object {
+  const { limit, compactions, peak, usage, cost } = figures
+  return {
+    ...result,
+    limit: limit === 0 ? result.limit : limit,
+    epochs: compactions,
+    peakLoad: peak.value,
+    costUsd: cost?.value ?? null,
+    unmanagedCostUsd: withoutCost(figures)?.value ?? null,
+    cacheHitRate: usage.input === 0 ? 0 : usage.cacheRead / usage.input,
+    figures,
+  }
 }
 
 /** Replays one recording in an engine of its own. */
@@ -184,17 +222,17 @@ class Replay {
   /** Counts with vocabularies, for requests of which an estimate cannot tell whether they fit. */
   readonly #exact: Meter
   readonly #meter: ReplayMeter
+  /** Its own, so that no recording teaches another. */
   readonly #store = memoryStore()
+  #copied = 0
   readonly #plimsoll: Plimsoll
   readonly #session: ReturnType<Plimsoll['session']>
   readonly #decode: Readonly<Record<'original' | 'asked' | 'view', (text: string) => Conversation>>
   readonly #tokensOf: (item: Item) => number
   readonly #compactions: Compaction[] = []
   readonly #declaredEpochs: (EventOf<'epoch-declared'> & { readonly call: number })[] = []
-  /** The records of compactions. */
-  readonly #inserted = new Set<string>()
   #call = 0
-  #now = 0
+  #now = Date.now()
   // Peak and overflows are counted here from what was sent, independently of the engine.
   #peakLoad = 0
   #fixedLoad = 0
@@ -215,15 +253,17 @@ class Replay {
     const price = catalogue.resolve(this.#model).info.price ?? catalogue.resolve(DEFAULT_MODEL).info.price!
     const source = options.clock === true ? recording : withoutClock(recording)
     this.#meter = new ReplayMeter(source, price)
-    const secret = Buffer.alloc(32, 1)
+    const { into } = options
+    const secret = REPLAY_SECRET
     this.#plimsoll = createPlimsoll({
       policy: aim === undefined ? policy : { ...(typeof policy === 'string' ? policyNamed(policy) : policy), aim },
       store: this.#store,
       clock: options.clock === true ? { now: () => this.#now } : undefined,
-      artifacts: memoryArtifacts({ secret }),
+      artifacts: into?.artifacts ?? memoryArtifacts({ secret }),
       secret,
       catalogue,
       onEvent: (event) => {
+        into?.onEvent?.(event)
         if (event.type === 'epoch-declared') this.#declaredEpochs.push({ ...event, call: this.#call })
         else if (event.type === 'fetched-again') {
           const { results, tokens, costUsd } = this.#fetchedAgain
@@ -235,13 +275,30 @@ class Replay {
         } else if (event.type === 'item-offloaded') this.offloads.push({ ...event, call: this.#call })
       },
     })
-    this.#session = this.#plimsoll.session({ id: 'replay' })
+    this.#session = this.#plimsoll.session({ id: into?.session ?? 'replay' })
     const decoder = () => growingDecoder(this.#codec)
     this.#decode = { original: decoder(), asked: decoder(), view: decoder() }
     this.#tokensOf = onceEach((item: Item) => this.#counter.countItem(this.#model, item).tokens)
   }
 
   async call(call: RecordedCall): Promise<ReplayedStep> {
+    const step = await this.#run(call)
+    await this.#copy()
+    return step
+  }
+
+  async #copy(): Promise<void> {
+    const { into } = this.#options
+    if (into === undefined) return
+    const records: LogRecord[] = []
+    for await (const { record, version } of this.#store.read('local', this.#session.id, this.#copied)) {
+      records.push(record)
+      this.#copied = version
+    }
+    if (records.length > 0) await into.sessions.append('local', into.session, records)
+  }
+
+  async #run(call: RecordedCall): Promise<ReplayedStep> {
     this.#call = call.index
     this.#now = call.at ?? this.#now
     const original = this.#decode.original(call.body())
@@ -288,7 +345,6 @@ class Replay {
     if (epoch !== undefined) {
       const compaction = { before: asked.items, after: view.items, inserted: insertedTexts(epoch) }
       this.#compactions.push(compaction)
-      for (const text of compaction.inserted) this.#inserted.add(text)
       onCompaction?.({ ...compaction, call: call.index })
     }
     const load = turn.load.count.high
@@ -297,7 +353,6 @@ class Replay {
       load,
       limit: this.limit,
       thresholds,
-      parts: partsOf(view, counted, { load, records: this.#inserted }),
       verdict: turn.verdict.kind,
       overflow,
       invalid: !untouched && breaksNewRule(this.#codec, view, asked),
@@ -308,14 +363,15 @@ class Replay {
   readonly #count = (conversation: Conversation): ConversationView =>
     conversationView(conversation, this.#tokensOf, (text) => this.#countText(text))
 
-  /** What the provider reports. Under the recorded clock it says what it read from its cache, which tells the engine how old that is. */
+  /** What the provider reports, as a live one does. */
   #usageOf(view: Conversation, call: RecordedCall, priced: Usage | undefined, tokens: number): Usage | undefined {
-    const { provider, clock = false } = this.#options
-    const counted = provider?.usageOf?.(view, call.response)
-    if (!clock || priced === undefined) return counted
+    const counted = this.#options.provider?.usageOf?.(view, call.response)
+    if (priced === undefined) return counted
     const input = counted?.input ?? Math.round(tokens)
     const share = (part: number): number => (priced.input === 0 ? 0 : Math.round((part / priced.input) * input))
-    const output = counted?.output ?? call.response.parts.reduce((sum, { text }) => sum + this.#countText(text), 0)
+    const recorded = call.outputPartial === true ? undefined : call.usage?.output
+    const said = (): number => call.response.parts.reduce((sum, { text }) => sum + this.#countText(text), 0)
+    const output = counted?.output ?? recorded ?? said()
     const [cacheRead, cacheWrite] = [share(priced.cacheRead), share(priced.cacheWrite)]
     return { input, cacheRead, cacheWrite, output, reasoning: 0 }
   }
@@ -361,12 +417,17 @@ class Replay {
     }
   }
 
-  async close(): Promise<{ readonly epochs: readonly ReplayedEpoch[]; readonly lost: number }> {
+  async close(): Promise<
+    Pick<ReplayedSession, 'epochs' | 'log' | 'composition'> & {
+      readonly lost: number
+    }
+  > {
     const found = await this.#epochs()
     const epochs = this.#declaredEpochs.map((event) => ({ ...event, edits: found.get(event.epoch)?.edits ?? [] }))
-    const lost = this.#lastTakenIn === undefined ? 0 : await lostItems(this.#store, this.#codec, this.#lastTakenIn)
+    const log = await foldedLog(this.#store, 'local', this.#session.id)
+    const lost = this.#lastTakenIn === undefined ? 0 : lostItems(log, this.#codec, this.#lastTakenIn)
     await this.#plimsoll.close()
-    return { epochs, lost }
+    return { epochs, lost, log, composition: new Composition(log, (text) => this.#countText(text)) }
   }
 
   #countText(text: string): number {
@@ -415,14 +476,8 @@ function breaksNewRule(codec: Codec, sent: Conversation, original: Conversation)
 }
 
 /** Items of the transcript whose exact fragment is not in the archive. */
-async function lostItems(
-  store: ReturnType<typeof memoryStore>,
-  codec: Codec,
-  conversation: Conversation,
-): Promise<number> {
-  const archived = new Set<string>()
-  for await (const { record } of store.read('local', 'replay'))
-    if (record.type === 'item-seen') archived.add(record.fragment)
+function lostItems({ items }: FoldedLog, codec: Codec, conversation: Conversation): number {
+  const archived = new Set(items.map(({ fragment }) => fragment))
   const isKept = (text: string): boolean => text === '' || archived.has(text)
   return conversation.items.filter((item) => !isKept(codec.fragment(conversation, item))).length
 }
@@ -446,28 +501,4 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 export function fateOf({ code }: PlimsollError): Fate {
   if (code === 'invalid-request') return 'invalid'
   return REFUSALS.has(code) ? 'refused' : 'died'
-}
-
-interface PartsOptions {
-  /** The sum of the parts. */
-  readonly load: number
-  /** The records of compactions. */
-  readonly records: ReadonlySet<string>
-}
-
-/** Tokens of a request by kind of content, under the dashboard's names. `pieces`: tools, head and history, counted. */
-function partsOf(
-  view: Conversation,
-  { pieces }: Pick<ConversationView, 'pieces'>,
-  { load, records }: PartsOptions,
-): Readonly<Record<string, number>> {
-  const sums = new Map<string, number>()
-  const fixed = view.tools.length + view.head.length
-  pieces.forEach(({ tokens }, place) => {
-    const item = view.items[place - fixed]
-    const part = item === undefined ? 'instructions and tools' : records.has(item.text) ? 'record' : partOf(item)
-    sums.set(part, (sums.get(part) ?? 0) + tokens)
-  })
-  const all = [...sums.values()].reduce((sum, size) => sum + size, 0)
-  return Object.fromEntries(Array.from(sums, ([part, size]) => [part, all === 0 ? 0 : (size / all) * load]))
 }

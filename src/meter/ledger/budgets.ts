@@ -222,7 +222,7 @@ export function createBudgets(
       const { budget, account, isHeld } = over
       const used = usedOf(account)
       onEvent({ type: 'budget-reached', budget: budget.name, used, of: budget.hard })
-      const reason = `Budget "${budget.name}" allows ${show(budget.hard, budget.unit)}; ${show(used, budget.unit)} are spent or held and this call may take ${show(amountOf(bound, budget.unit), budget.unit)} more.`
+      const reason = reasonOf(budget, used, amountOf(bound, budget.unit))
       if (isHeld) return { verdict: 'halt', budget: budget.name, reason, retryable: true }
       if (side || isClosed(account, budget) || budget.scope === 'call') {
         return { verdict: 'halt', budget: budget.name, reason }
@@ -316,6 +316,16 @@ const amountOf = (bound: CallBound, unit: 'tokens' | 'usd'): number =>
 
 const show = (amount: number, unit: 'tokens' | 'usd'): string =>
   unit === 'usd' ? `$${amount.toFixed(4)}` : `${Math.ceil(amount).toLocaleString('en-US')} tokens`
+
+/** A sentence whose numbers add up, without its full stop. */
+function reasonOf(budget: Budget, used: number, amount: number): string {
+  const kept = budget.hard * finalShareOf(budget)
+  const amounts = [
+    `${show(used, budget.unit)} are spent or held`,
+    ...(kept > 0 && budget.enforce !== 'settled' ? [`${show(kept, budget.unit)} are kept for a closing answer`] : []),
+  ]
+  return `Budget "${budget.name}" allows ${show(budget.hard, budget.unit)}: ${amounts.join(', ')}, and this call may take up to ${show(amount, budget.unit)}`
+}
 
 /** What was spent and is held under one budget by those who share it. */
 export interface Account {

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type {
   ConversationPage,
   ConversationRow,
@@ -19,16 +19,26 @@ export function Conversation({ page }: { page: SessionPage }) {
   const [agent, setAgent] = useState(query['agent'] ?? page.agents.at(-1) ?? 'main')
   const [from, setFrom] = useState<number>()
   const epoch = query['epoch']
+  const item = from === undefined ? query['item'] : undefined
   // Opens the last page first, because the newest items are at the end of the next request.
   const start = from ?? Math.max(0, Math.floor((page.items - 1) / PAGE) * PAGE)
   const loaded = useLoad(
     (signal) =>
       get<ConversationPage>(
         'conversation',
-        { tenant, session, agent, from: epoch !== undefined && from === undefined ? 0 : start, limit: PAGE, epoch },
+        {
+          tenant,
+          session,
+          agent,
+          from: epoch !== undefined && from === undefined ? 0 : start,
+          limit: PAGE,
+          epoch,
+          item,
+        },
         signal,
       ),
-    [tenant, session, agent, start, epoch, page.version],
+    [start, page.version],
+    JSON.stringify([tenant, session, agent, epoch, query['item']]),
   )
   const value = loaded.value
   return (
@@ -50,7 +60,7 @@ export function Conversation({ page }: { page: SessionPage }) {
               ...value.inserted
                 .filter(({ place }) => place === row.place)
                 .map((each) => <Inserted key={`in${each.place}`} of={each} />),
-              <Row key={row.place} of={row} page={page} agent={agent} />,
+              <Row key={row.place} of={row} page={page} agent={agent} isWanted={row.identity === item} />,
             ])}
           </ol>
           <Pager from={value.from} total={value.total} go={setFrom} />
@@ -89,14 +99,28 @@ const Inserted = ({ of: { text, reason, role } }: { of: InsertedRow }) => (
   </li>
 )
 
-function Row({ of: row, page, agent }: { of: ConversationRow; page: SessionPage; agent: string }) {
+interface RowProps {
+  readonly of: ConversationRow
+  readonly page: SessionPage
+  readonly agent: string
+  /** A link led here. */
+  readonly isWanted: boolean
+}
+
+function Row({ of: row, page, agent, isWanted }: RowProps) {
+  const place = useRef<HTMLLIElement>(null)
+  useEffect(() => {
+    if (!isWanted) return
+    place.current?.scrollIntoView({ block: 'center' })
+    place.current?.focus({ preventScroll: true })
+  }, [isWanted])
   const { tenant, session } = page
   const open = async (): Promise<string> =>
     (await get<{ text: string }>('item', { tenant, session, identity: row.identity })).text
   const [bytes, setBytes] = useState<string>()
   const [pinned, setPinned] = useState(row.pinned)
   return (
-    <li class={`pair ${row.fate.replace(' ', '-')}`}>
+    <li ref={place} tabindex={-1} class={`pair ${row.fate.replace(' ', '-')}${isWanted ? ' wanted' : ''}`}>
       <div class="client">
         <div class="meta">
           <b>{row.tool === undefined ? row.kind : `${row.kind}: ${row.tool}`}</b> {tokens(row.tokens)} tokens

@@ -1,19 +1,24 @@
 import { useState } from 'preact/hooks'
-import type { HiddenRow, SessionPage } from '../../../../src/dashboard/page-types.ts'
+import type { DashboardInfo, HiddenRow, RemovalRows, SessionPage } from '../../../../src/dashboard/page-types.ts'
+import type { Trouble } from '../../../../src/meter/session/figures.ts'
+import type { Spent } from '../../../../src/meter/session/spent.ts'
+import { answerText, figureList, mostText } from '../../../../src/meter/session/words.ts'
 import { get, useLoad } from '../../api.ts'
-import { bytes, clock, dollars, percent, plural, tokens } from '../../format.ts'
+import { bytes, clock, plural } from '../../format.ts'
 import { type Subscribe, useChanges } from '../../live.ts'
 import { Found } from '../../parts/found.tsx'
-import { Card, Figure, LoadBar, Problem, Saved, Table, Text } from '../../parts/basics.tsx'
+import { Badges, Card, Figure, Pages, Problem, Table, Text } from '../../parts/basics.tsx'
 import { linkTo } from '../../route.ts'
 import { Compactions } from './compactions.tsx'
 import { Conversation } from './conversation.tsx'
-import { Calls, Load } from './load.tsx'
+import { Calls } from './load.tsx'
+import { Overview, Share } from './overview.tsx'
+import { useSeries } from './series.ts'
 
 const TABS = ['load', 'request', 'search', 'compactions', 'calls', 'hidden', 'audit'] as const
 type Tab = (typeof TABS)[number]
 const TITLES: Readonly<Record<Tab, string>> = {
-  load: 'Load',
+  load: 'Overview',
   request: 'Request as sent',
   search: 'Search',
   compactions: 'Compactions',
@@ -22,26 +27,55 @@ const TITLES: Readonly<Record<Tab, string>> = {
   audit: 'Audit trail',
 }
 
-export function SessionView({ query, subscribe }: { query: Readonly<Record<string, string>>; subscribe: Subscribe }) {
+interface SessionProps {
+  readonly info: DashboardInfo
+  readonly query: Readonly<Record<string, string>>
+  readonly subscribe: Subscribe
+}
+
+export function SessionView({ info, query, subscribe }: SessionProps) {
   const { tenant = '', session = '' } = query
   const tab = TABS.find((one) => one === query['tab']) ?? 'load'
   const changes = useChanges((event) => event.session === session && event.tenant === tenant, subscribe)
   const [own, setOwn] = useState(0)
   const page = useLoad(
     (signal) => get<SessionPage>('session', { tenant, session }, signal),
-    [tenant, session, changes, own],
+    [changes, own],
+    `${tenant} ${session}`,
   )
   const value = page.value
+  const series = useSeries(tenant, session, value?.version)
+  const spent = useLoad(
+    (signal) => get<Spent>('spent', { tenant, session }, signal),
+    [value?.version],
+    `${tenant} ${session}`,
+  )
   return (
     <>
       <div class="title">
         <a href={linkTo('sessions')}>Sessions</a>
         <h2>{session}</h2>
+        {value !== undefined && <Badges of={value} />}
+        {value !== undefined && series.value !== undefined && spent.value !== undefined && (
+          <Share page={value} series={series.value} spent={spent.value} />
+        )}
       </div>
       <Problem of={page} />
       {value !== undefined && (
         <>
-          <Headline page={value} />
+          {value.halted !== undefined && (
+            <div class="problem" role="alert">
+              <strong>Halted</strong>
+              <p>{value.halted}.</p>
+            </div>
+          )}
+          <p class="answer">{answerText(value, spent.value && mostText(spent.value.kinds))}</p>
+          <dl class="figures">
+            {figureList(value).map(([name, text]) => (
+              <Figure name={name} value={text} />
+            ))}
+            <Figure name="model" value={value.models.join(', ') || '–'} />
+          </dl>
           <nav class="tabs" aria-label="Parts of the session">
             {TABS.map((name) => (
               <a
@@ -53,10 +87,20 @@ export function SessionView({ query, subscribe }: { query: Readonly<Record<strin
             ))}
             <a href={linkTo('artifacts', { tenant, session })}>Artifacts</a>
           </nav>
-          {tab === 'load' && <Load page={value} />}
+          <Problem of={series} />
+          {tab === 'load' && series.value !== undefined && (
+            <Overview info={info} page={value} series={series.value} spent={spent.value} />
+          )}
           {tab === 'request' && <Conversation page={value} />}
           {tab === 'search' && <Search tenant={tenant} session={session} />}
-          {tab === 'compactions' && <Compactions page={value} changed={() => setOwn((before) => before + 1)} />}
+          {tab === 'compactions' && (
+            <Compactions
+              page={value}
+              isRecorded={info.source === 'files'}
+              open={query['epoch']}
+              changed={() => setOwn((before) => before + 1)}
+            />
+          )}
           {tab === 'calls' && <Calls page={value} />}
           {tab === 'hidden' && <Hidden page={value} />}
           {tab === 'audit' && <Audit page={value} />}
@@ -84,69 +128,76 @@ function Search({ tenant, session }: { tenant: string; session: string }) {
   )
 }
 
-/** The session's main figures. */
-function Headline({ page }: { page: SessionPage }) {
-  const { usage } = page
-  const last = page.callList.findLast(({ purpose }) => purpose === 'turn')
-  const next = last === undefined ? 0 : last.prompt + (last.usage?.output ?? 0)
-  return (
-    <dl class="figures">
-      <Figure
-        name="next request, at least"
-        value={<LoadBar load={next} limit={page.limit} window={page.window} />}
-        hint="Last prompt and its answer, without what the client adds next"
-      />
-      <Figure
-        name="limit"
-        value={page.limit === 0 ? 'unknown' : `${tokens(page.limit)} of ${tokens(page.window)}`}
-        hint="The part of the model's window that the prompt may use"
-      />
-      <Figure name="calls" value={tokens(page.calls)} />
-      <Figure name="compactions" value={page.compactions} />
-      <Figure
-        name="overflows avoided"
-        value={tokens(page.overflowsAvoided)}
-        hint="Calls that would not have fitted without compaction"
-      />
-      <Figure
-        name="from the cache"
-        value={usage.input === 0 ? '–' : percent(usage.cacheRead / usage.input)}
-        hint="Share of all prompt tokens"
-      />
-      <Figure name="cost" value={dollars(page.costUsd)} hint={`Exactly $${page.costUsd}`} />
-      <Figure
-        name="saved, net"
-        value={<Saved usd={page.savedUsd} />}
-        hint="What sending everything would have cost, less what was paid, summaries included"
-      />
-      <Figure name="model" value={page.models.join(', ') || '–'} />
-    </dl>
-  )
+const TROUBLES: Readonly<Record<Trouble, string>> = {
+  'call-failed': 'failed call',
+  'overflow-recovered': 'overflow recovered',
+  halted: 'halted',
 }
 
 function Audit({ page }: { page: SessionPage }) {
-  const { tenant } = page
+  const { tenant, session, version, troubles } = page
+  const [from, setFrom] = useState(0)
+  const loaded = useLoad(
+    (signal) => get<RemovalRows>('removals', { tenant, session, from }, signal),
+    [from, version],
+    session,
+  )
+  const value = loaded.value
   return (
-    <Card title="Everything that was removed or shortened, and where the original is">
-      {page.cuts.length === 0 && <p>Nothing was removed or shortened.</p>}
-      <Table
-        label="Audit trail"
-        rows={page.cuts.toReversed()}
-        keyOf={(cut) => `${cut.at} ${cut.handle ?? ''} ${cut.action}`}
-        columns={[
-          { name: 'when', cell: ({ at }) => clock(at) },
-          { name: 'what', cell: ({ action, tool }) => (tool === undefined ? action : `${action}: ${tool}`) },
-          { name: 'why', cell: ({ reason }) => reason },
-          { name: 'bytes', isNumber: true, cell: ({ originalBytes }) => bytes(originalBytes) },
-          { name: 'shown', isNumber: true, cell: ({ shownBytes }) => bytes(shownBytes) },
-          {
-            name: 'original',
-            cell: ({ handle }) =>
-              handle !== undefined && <a href={linkTo('artifacts', { tenant, handle })}>{handle}</a>,
-          },
-        ]}
-      />
-    </Card>
+    <>
+      {troubles.length > 0 && (
+        <Card title="Failed calls, recovered overflows and stops">
+          <Table
+            label="Troubles"
+            rows={troubles.toReversed()}
+            keyOf={({ at, what, reason }) => `${at} ${what} ${reason}`}
+            columns={[
+              { name: 'when', cell: ({ at }) => clock(at) },
+              { name: 'what', cell: ({ what }) => TROUBLES[what] },
+              { name: 'why', cell: ({ reason }) => reason },
+            ]}
+          />
+        </Card>
+      )}
+      <Card
+        title={`Everything that was removed or shortened${value === undefined ? '' : `: ${plural(value.total, 'entry', 'entries')}`}`}
+      >
+        <Problem of={loaded} />
+        {value?.total === 0 && <p>Nothing was removed or shortened.</p>}
+        {value !== undefined && (
+          <>
+            <Table
+              label="Audit trail"
+              rows={value.rows}
+              keyOf={({ at, action, identity, handle, compaction }) =>
+                [at, action, identity, handle, compaction].join(' ')
+              }
+              columns={[
+                { name: 'when', cell: ({ at }) => clock(at) },
+                {
+                  name: 'what',
+                  cell: ({ action, kind, tool = kind, undone }) =>
+                    `${action}${undone === true ? ' (undone)' : ''}: ${tool}`,
+                },
+                { name: 'why', cell: ({ reason }) => reason },
+                { name: 'bytes', isNumber: true, cell: ({ originalBytes }) => bytes(originalBytes) },
+                { name: 'shown', isNumber: true, cell: ({ shownBytes }) => bytes(shownBytes) },
+                {
+                  name: 'original',
+                  cell: ({ handle, identity = '' }) =>
+                    handle === undefined ? (
+                      <code>{identity.slice(0, 10)}</code>
+                    ) : (
+                      <a href={linkTo('artifacts', { tenant, handle })}>{handle}</a>
+                    ),
+                },
+              ]}
+            />
+            <Pages of={value} go={setFrom} />
+          </>
+        )}
+      </Card>
+    </>
   )
 }
 
@@ -155,7 +206,8 @@ function Hidden({ page }: { page: SessionPage }) {
   const { tenant, session, version } = page
   const loaded = useLoad(
     (signal) => get<{ rows: HiddenRow[] }>('hidden', { tenant, session }, signal),
-    [tenant, session, version],
+    [version],
+    session,
   )
   const rows = loaded.value?.rows
   return (
