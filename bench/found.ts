@@ -194,6 +194,7 @@ async function measureAgents(window: number): Promise<void> {
   const recalled = SIZES.map(() => new Share())
   const plain = SIZES.map(() => new Share())
   let asked = 0
+  const block = { messages: 0, shown: 0, used: 0, tokens: 0 }
   const folders = ['claude-code', 'codex-rollout', 'pi', 'openhands', 'swe-agent']
   for (const folder of folders)
     for (const file of filesBelow(join(transcripts, folder)).slice(0, Number(values.sessions))) {
@@ -213,9 +214,25 @@ async function measureAgents(window: number): Promise<void> {
             .catch(() => undefined)
           if (turn === undefined) continue
           await session.record({ turn: turn.id, usage: usageOf(turn) })
-          if (turn.epoch === undefined || call.index % EVERY !== 0) continue
-          const shown = index.view(codec.decode(turn.text).items.map(readableText))
-          const { quotes } = index.needsOf(call.index)
+          if (turn.epoch === undefined) continue
+          const { items } = codec.decode(turn.text)
+          const { quotes, names } = index.needsOf(call.index)
+          const newest = items.slice(items.findLastIndex(({ role }) => role === 'assistant') + 1)
+          if (newest.some(({ kind }) => kind === 'user')) block.messages++
+          const brought = newest.map(({ text }) => BLOCK.exec(text)?.[0]).find((text) => text !== undefined)
+          if (brought !== undefined) {
+            const [own, rest] = [[brought], items.map((item) => readableText(item).replace(BLOCK, ''))].map((texts) =>
+              index.view(texts),
+            )
+            block.shown++
+            block.tokens += brought.length / 4
+            const isUsed =
+              quotes.some((line) => own!.contains(line) && !rest!.contains(line)) ||
+              names.some((name) => own!.names(name) && !rest!.names(name))
+            if (isUsed) block.used++
+          }
+          if (call.index % EVERY !== 0) continue
+          const shown = index.view(items.map(readableText))
           const missing = quotes.filter((line) => !shown.contains(line))
           view.add(quotes.length - missing.length, quotes.length)
           if (missing.length === 0) continue
@@ -238,6 +255,12 @@ async function measureAgents(window: number): Promise<void> {
       }
     }
   row(`agents, ${window}`, [view, '', asked, '', '', '', ...recalled.flatMap((one, i) => [one, plain[i]])])
+  const { messages, shown, used, tokens } = block
+  row('  recalled unasked', [
+    `${shown} of ${messages}`,
+    `${used} used`,
+    `${Math.round(tokens / Math.max(1, shown))} tok`,
+  ])
 }
 
 /** Milliseconds of processor time for a query and a new message by how much there is, and what indexing adds to a request of 150 KB. */

@@ -18,6 +18,8 @@ const LAST_OF_REST = 0.35
 /** What words leave free for the next turns, by the likely count and by its upper bound: with less, each turn would need a compaction. */
 const FREE_SHARE = 0.08
 const FREE_OF_BOUND = 0.04
+/** The same where tools bring more with each turn, by the upper bound. */
+const WORK_SHARE = 0.12
 /**
  * The upper bound of what a fold aims at is no more than this share of the limit, since the next steps come behind it; or, where a long task and
  * instructions take most of it, than this share of what they leave.
@@ -43,7 +45,9 @@ export function fold(bound: Draft, options: FoldStep): Proposal {
   const rooms: Rooms = {
     budget,
     rest: draft.limitTokens * share - fixed,
-    spokenRest: draft.limitTokens * Math.min(1 - FREE_SHARE, (1 - FREE_OF_BOUND) * share) - fixed,
+    spokenRest: isTalk(draft)
+      ? draft.limitTokens * Math.min(1 - FREE_SHARE, (1 - FREE_OF_BOUND) * share) - fixed
+      : draft.limitTokens * (share - WORK_SHARE) - fixed,
   }
   const ownTail = Math.max(options.tailShare, draft.asksInBand === true ? IN_BAND_TAIL : 0) * draft.limitTokens
   let tail = Math.min(ownTail, budget * 0.5)
@@ -124,21 +128,25 @@ function foldBefore(
           Math.min(spokenTokens(draft, folded) / USER_SHARE, spokenRest - tail),
         )
       : // Where the next step does not fit into what is unused, the record has it.
-        given.measure + (tail === given.tail ? 0.95 * given.unused : 0)
+        given.measure + (isTalk(draft) && tail === given.tail ? 0.95 * given.unused : 0)
   const { text, stored } = writeRecord(draft, folded, Math.floor(measure))
   const used = draft.countText(text)
   // Behind the task: the record, and the steps that stay whole.
-  const room = given?.room ?? Math.max(budget, measure + tail)
+  const room = given?.room ?? (isTalk(draft) ? Math.max(budget, measure + tail) : budget)
   // A summary that is as long as its source would be a rewrite without a gain.
   return used >= saved ? undefined : { folded, text, stored, saved, measure, room, tail, unused: room - tail - used }
 }
 
+/** Whether nothing was done but talk. */
+const isTalk = ({ items }: Draft): boolean => !items.some(({ kind }) => kind === 'call' || kind === 'result')
+
 /** Tokens of what people wrote; where nothing was done but talk, of what the model answered as well. */
-function spokenTokens({ items, tokensOf }: Draft, folded: readonly number[]): number {
-  const isTalk = !items.some(({ kind }) => kind === 'call' || kind === 'result')
+function spokenTokens(draft: Draft, folded: readonly number[]): number {
+  const { items, tokensOf } = draft
+  const areAnswersToo = isTalk(draft)
   const spoken = folded.filter((index) => {
     const { kind } = items[index]!
-    return kind === 'user' || (isTalk && kind === 'assistant')
+    return kind === 'user' || (areAnswersToo && kind === 'assistant')
   })
   return spoken.reduce((sum, index) => sum + tokensOf(items[index]!), 0)
 }

@@ -17,7 +17,9 @@ export interface UserMessages {
 
 /** A message that is cut keeps at least this much of itself beside the note that says where it is; less would not tell what it was about. */
 const LEAST_WORDS_TOKENS = 60
-/** Heads and tails are for the few messages that are much longer than the others. */
+/** Notes about single messages may take this share; more of them would cost more than one note about all. */
+const MOST_NOTES = 0.1
+/** In talk, heads and tails are for the few messages that are much longer than the others. */
 const MOST_CUT = 0.25
 /** Where not all have room, one paragraph may take this share. */
 const MOST_OF_ONE = 0.125
@@ -72,7 +74,8 @@ export function userMessages(
   const note = draft.countText(noteOf(draft, wholeOf(entries[0]!)))
   const level = levelWithin(sizes, budget)
   const cut = sizes.filter((size) => size > level).length
-  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut <= Math.max(NEWEST, MOST_CUT * entries.length)
+  const areFew = answers.length === 0 || cut <= Math.max(NEWEST, MOST_CUT * entries.length)
+  const isCutEnough = level >= note + LEAST_WORDS_TOKENS && cut * note <= MOST_NOTES * budget && areFew
   // Explanations can be given again; short answers are the other half of what was said.
   const areAlike = isAlike(answers, items)
   const both = isCutEnough
