@@ -143,6 +143,8 @@ describe('a record says', () => {
       run('cd src\nls', 'a.ts'),
       run('npm test 2>&1 | tail -5', 'all 12 tests passed'),
       run('cat build.log', 'TypeError: not ours'),
+      run('npm run e2e', '2 failed\nexit code: 1'),
+      run('npm run e2e', 'Process running with session ID 58265'),
     ])
     const failed = /Commands that failed last:\n([^]*?)\n\n/.exec(text)![1]
     expect(failed).toBe(

@@ -223,7 +223,9 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
     const wider = [...ran.values()].filter(
       (one) => withoutFilter(one.command) === work || isNarrower(one.command, work),
     )
-    if (end === 'unsaid' && wider.every((one) => one.exit === 0)) continue
+    // How it ended before says nothing while it runs again.
+    if (end === 'running') ran.delete(command)
+    if (end === 'running' || (end === 'unsaid' && wider.every((one) => one.exit === 0))) continue
     const exit = end === 'unsaid' ? 0 : end
     const replaced = wider.filter((one) => exit === 0 || withoutFilter(one.command) === work)
     const fixed = exit === 0 ? replaced.findLast((one) => (one.error ?? one.fixed) !== undefined) : undefined
@@ -239,14 +241,14 @@ export function ranCommands(items: readonly Item[]): RanCommand[] {
 function endOf(
   item: Item,
   { command, isShell }: { readonly command: string; readonly isShell: boolean },
-): number | 'unsaid' | undefined {
+): number | 'unsaid' | 'running' | undefined {
   if (!isShell) return statedExit(item, REPORTED)
   const report = item.text.slice(0, REPORT)
   // The user's refusals are listed by themselves.
   if (refusalIn(item) !== undefined || STOPPED.test(report)) return undefined
   const exit = exitOf(item)
   if (exit === undefined) {
-    if (GOES_ON.test(report)) return undefined
+    if (GOES_ON.test(report)) return 'running'
     if (GIVES_UP.test(report)) return UNSTATED
     return !SHOWS.test(partsOf(command).at(-1)!) && FAILS.test(item.text.slice(-REPORT).trimEnd()) ? UNSTATED : 'unsaid'
   }
