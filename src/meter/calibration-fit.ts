@@ -54,10 +54,18 @@ export const speaks = (sample: Sample, part: 'tools' | 'media'): boolean =>
 /** What the samples say: factors on each part, and how far off they still are. */
 export interface Fit extends Factors {
   readonly byKind: Readonly<Partial<Record<ContentKind, number>>>
-  /** Undefined as long as there are too few samples to know it. */
-  readonly spread: number | undefined
+  /** How far off the factors may be, as a share, and how far off a sample was beside that; undefined as long as there are too few samples to know it. */
+  readonly misses: Misses | undefined
   /** Tools were measured. */
   readonly hasTools: boolean
+}
+
+/** What is wrong about a sum: its bias, which all of it shares, and misses of its parts, which make up for each other. */
+export interface Misses {
+  /** Share of the whole. */
+  readonly bias: number
+  /** Half-width that the independent misses of as many tokens have, by the root of their number. */
+  readonly perRoot: number
 }
 
 export interface Factors {
@@ -92,16 +100,38 @@ export function fit(samples: readonly Sample[]): Fit {
   const hasMedia = rows.some((row) => speaks(row, 'media'))
   const factors = bestOf(rows, hasTools, hasMedia)
   const byKind = kindFactors(rows, factors)
-  const misses = speaking
-    .map((row) => Math.abs(missOf(row, { ...factors, text: byKind[row.kind] ?? factors.text })))
-    .sort((a, b) => a - b)
-  const last = misses.length - 1
-  const usual = misses[misses.length < SAMPLES_FOR_OUTLIERS ? last : Math.floor(last * 0.9)]!
-  const spread =
-    misses.length < SAMPLES_FOR_SPREAD
-      ? undefined
-      : Math.min(MOST_SPREAD, Math.max(LEAST_SPREAD, usual * SPREAD_MARGIN))
-  return { ...factors, byKind, hasTools, spread }
+  const counted = speaking.map((row): Counted => {
+    const tokens = predicted(row, { ...factors, text: byKind[row.kind] ?? factors.text })
+    return { row, tokens, miss: Math.abs(Math.log(row.real / Math.max(1, tokens))) }
+  })
+  return { ...factors, byKind, hasTools, misses: missesOf(counted.sort((a, b) => a.miss - b.miss)) }
+}
+
+/** A sample, what the factors make of it, and how far off that is. */
+interface Counted {
+  readonly row: Row
+  readonly tokens: number
+  readonly miss: number
+}
+
+/** `sorted`: by how far off they are. The bias is no smaller than what is left when their misses have made up for each other. */
+function missesOf(sorted: readonly Counted[]): Misses | undefined {
+  if (sorted.length < SAMPLES_FOR_SPREAD) return undefined
+  const last = sorted.length - 1
+  const telling = sorted.slice(0, 1 + (sorted.length < SAMPLES_FOR_OUTLIERS ? last : Math.floor(last * 0.9)))
+  const miss = Math.min(MOST_SPREAD, telling.at(-1)!.miss * SPREAD_MARGIN)
+  let [weights, squares, weighted, real, tokens] = [0, 0, 0, 0, 0]
+  for (const one of telling) {
+    const { weight } = one.row
+    weights += weight
+    squares += weight ** 2
+    weighted += weight * one.row.real
+    real += one.row.real
+    tokens += one.tokens
+  }
+  const net = Math.abs(Math.log(real / Math.max(1, tokens))) * SPREAD_MARGIN
+  const bias = Math.max(LEAST_SPREAD, net, (miss * Math.sqrt(squares)) / weights)
+  return { bias: Math.min(MOST_SPREAD, bias), perRoot: miss * Math.sqrt(weighted / weights) }
 }
 
 function rowOf(

@@ -29,6 +29,8 @@ export interface Observation {
   readonly estimated: ClassTokens
   /** What the provider said the same tokens are. */
   readonly real: number
+  /** As many samples as it counts for. @default by its size, one at most */
+  readonly weight?: number
   /** Milliseconds since 1970. */
   readonly at: number
 }
@@ -37,8 +39,8 @@ export interface Observation {
 export interface Prediction {
   /** Of all classes but media. */
   readonly tokens: number
-  /** Relative half-width, once enough was seen to know it. */
-  readonly spread?: number
+  /** Half-width of what was learned, once enough was seen to know it. */
+  readonly half?: number
   /** How much text was seen of the target, in whole samples: small prompts count for less than one. */
   readonly evidence: number
   /** What media really took, once some was measured, and how far off that may be. */
@@ -102,7 +104,7 @@ export function createCalibration({ state, onEvent = () => {} }: CalibrationOpti
   }
 
   return {
-    observe({ target, estimated, real, at }) {
+    observe({ target, estimated, real, at, weight: given }) {
       const { fixed = 0, tools = 0, media = 0, ...texts } = estimated
       const text = Object.values(texts).reduce((sum, tokens) => sum + tokens, 0)
       const [most] = Object.entries(texts).sort((a, b) => b[1] - a[1])
@@ -111,7 +113,7 @@ export function createCalibration({ state, onEvent = () => {} }: CalibrationOpti
       if (text + tools + media < LEAST_TOKENS || !(real > fixed / 4)) return
       const key = keyOf(target)
       const before = models.get(key)
-      const weight = Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS))
+      const weight = given ?? Math.min(1, Math.sqrt((text + fixed + tools + media) / FULL_WEIGHT_TOKENS))
       const sample: Sample = { text, fixed, tools, media, kind, real, weight }
       const samples = mostTelling([...agedSamples(before, at), believed(sample, fitOf(before))])
       const changed = changedSamples(samples)
@@ -125,15 +127,18 @@ export function createCalibration({ state, onEvent = () => {} }: CalibrationOpti
       const model = models.get(keyOf(target))
       const learned = fitOf(model)
       if (model === undefined || learned === undefined) return undefined
-      const { text, framing, tools, byKind, spread } = learned
+      const { text, framing, tools, byKind, misses } = learned
       const factors: Readonly<Partial<Record<TokenClass, number>>> = { ...byKind, fixed: framing, tools, media: 0 }
       let tokens = 0
       for (const [kind, count] of Object.entries(estimated)) tokens += count * (factors[kind as TokenClass] ?? text)
       let evidence = 0
       for (const sample of model.samples) evidence += (sample.weight * (sample.text + sample.fixed)) / countedOf(sample)
+      const half = misses && Math.hypot(tokens * misses.bias, misses.perRoot * Math.sqrt(tokens))
       const media =
-        learned.media === undefined ? undefined : { factor: learned.media, spread: Math.max(MEDIA_SPREAD, spread ?? 0) }
-      return { tokens, spread, evidence, media }
+        learned.media === undefined
+          ? undefined
+          : { factor: learned.media, spread: Math.max(MEDIA_SPREAD, misses?.bias ?? 0) }
+      return { tokens, half, evidence, media }
     },
     state: () => ({ v: 1, models: Object.fromEntries(models) }),
   }

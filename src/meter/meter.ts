@@ -317,12 +317,18 @@ function unknownModel(model: string, { id, window, tokenizer, price }: ModelInfo
   return `Model "${model}" is not in the catalogue; ${of}a window of ${window} tokens, the tokenizer family ${tokenizer} and ${dollars}.`
 }
 
-function calibratedWords(words: Count, { tokens, spread }: Prediction): Count {
+/** Of a sum: what was learned may be off for all of it, and each part by its own miss, which others make up for. */
+function calibratedWords(words: Count, { tokens, half }: Prediction): Count {
+  const scaled = scaleCount(words, tokens / words.tokens)
   // What is unknown stays as wide as it was: usage of other requests says nothing about sealed content.
-  if (spread === undefined || words.source === 'unknown') return scaleCount(words, tokens / words.tokens)
-  const half = tokens * spread + 4
-  return { tokens, low: Math.max(0, tokens - half), high: tokens + half, source: 'calibrated' }
+  if (half === undefined || words.source === 'unknown') return scaled
+  const low = tokens - Math.hypot(half, tokens - scaled.low) - LEAST_HALF
+  const high = tokens + Math.hypot(half, scaled.high - tokens) + LEAST_HALF
+  return { tokens, low: Math.max(0, low), high, source: 'calibrated' }
 }
+
+/** A few tokens of framing are never known. */
+const LEAST_HALF = 4
 
 function calibratedMedia(media: Count, { factor, spread }: NonNullable<Prediction['media']>): Count {
   const tokens = media.tokens * factor

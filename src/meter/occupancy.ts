@@ -150,38 +150,21 @@ export function occupancyByDifference(
   const plus = meter.countClasses(target, added)
   const minus = meter.countClasses(target, dropped)
   if (once.partial === true) return withUnseen(measurement, Math.max(0, once.prompt - minus.tokens) + plus.tokens)
-  const ours = conversation.items.filter(({ message }) => message < 0)
-  const unseen = meter.measureItems(target, ours, conversation.format).count.tokens
   const missed = once.prompt / Math.max(1, meter.countClasses(target, once.byClass).tokens)
-  const whole = asMissed(withUnmeasured(measurement, unseen), missed)
+  const whole = asMissed(measurement, missed)
   const { count } = whole
-  const shared = Math.max(0, once.prompt - minus.low)
-  // By class, what we put in and what it stands for are the same, and no difference.
-  const slack = unseen * UNMEASURED_SPREAD
-  const low = Math.max(count.low, once.prompt - minus.high + plus.low - slack)
-  const high = Math.min(count.high, shared + plus.high + slack)
+  const likely = once.prompt - minus.tokens + plus.tokens
+  // What came and what went are off independently.
+  const low = Math.max(count.low, likely - Math.hypot(plus.tokens - plus.low, minus.high - minus.tokens))
+  const high = Math.min(count.high, likely + Math.hypot(plus.high - plus.tokens, minus.tokens - minus.low))
   if (low > high || high >= count.high) return whole
-  const tokens = Math.min(high, Math.max(low, once.prompt - minus.tokens + plus.tokens))
+  const tokens = Math.min(high, Math.max(low, likely))
   return {
     ...measurement,
     count: { tokens: Math.round(tokens), low: Math.floor(low), high: Math.ceil(high), source: 'calibrated' },
-    measured: Math.min(high, shared),
+    measured: Math.min(high, Math.max(0, once.prompt - minus.low)),
     measuredItems: conversation.items.length,
     mediaHigh: meter.countClasses(target, { media: added['media'] ?? 0 }).high,
-  }
-}
-
-/** Text of ours has lines of another make than those that the factors were learned from; no answer has counted any of it yet. */
-const UNMEASURED_SPREAD = 0.12
-
-function withUnmeasured(measurement: Measurement, tokens: number): Measurement {
-  const { count } = measurement
-  const spread = (count.high - count.tokens) / Math.max(1, count.tokens)
-  if (tokens === 0 || spread >= UNMEASURED_SPREAD) return measurement
-  const more = tokens * (UNMEASURED_SPREAD - spread)
-  return {
-    ...measurement,
-    count: { ...count, low: Math.max(0, Math.floor(count.low - more)), high: Math.ceil(count.high + more) },
   }
 }
 

@@ -15,8 +15,16 @@ const countOf = (text: string): number => {
 
 const open = () => createPlimsoll({ store: 'memory:', artifacts: 'memory:', secret: Buffer.alloc(32, 1), tools: false })
 
-/** Forty steps, the eighth of which brings far more than anybody would estimate. */
-async function run(format: keyof typeof PLAIN_WIRES, reportsUsage: boolean) {
+interface Run {
+  readonly reportsUsage: boolean
+  readonly model?: string
+  readonly steps?: number
+  readonly countOf: (text: string) => number
+  readonly resultOf: (step: number) => string
+}
+
+async function run(format: keyof typeof PLAIN_WIRES, options: Run) {
+  const { reportsUsage, model = 'claude-sonnet-4-5', steps = 40, countOf, resultOf } = options
   const { request } = PLAIN_WIRES[format]
   const plimsoll = open()
   const session = plimsoll.session({ id: 's' })
@@ -24,11 +32,11 @@ async function run(format: keyof typeof PLAIN_WIRES, reportsUsage: boolean) {
   const limits = new Set<number>()
   let refused = 0
   try {
-    for (let step = 0; step < 40; step++) {
+    for (let step = 0; step < steps; step++) {
       for (let tries = 0; ; tries++) {
         expect(tries, `step ${step}`).toBeLessThan(2)
         const body = JSON.stringify(request(turns))
-        const turn = await session.prepare({ format, body, targets: [{ model: 'claude-sonnet-4-5', window: WINDOW }] })
+        const turn = await session.prepare({ format, body, targets: [{ model, window: WINDOW }] })
         limits.add(turn.limit.tokens)
         const counted = countOf(turn.text)
         const isTaken = counted <= WINDOW - turn.limit.outputReserve
@@ -38,7 +46,7 @@ async function run(format: keyof typeof PLAIN_WIRES, reportsUsage: boolean) {
         if (isTaken) break
         refused++
       }
-      turns.push({ id: `call_${step}`, result: step === 7 ? BREAKS : words(step, 3_000) })
+      turns.push({ id: `call_${step}`, result: resultOf(step) })
     }
     return { limits, refused }
   } finally {
@@ -51,10 +59,32 @@ describe('a result that a provider counts far higher than we', () => {
     '%s: is one refusal, is made to fit, and leaves the limit as it was',
     async (format) => {
       for (const reportsUsage of [true, false]) {
-        const { limits, refused } = await run(format, reportsUsage)
+        const { limits, refused } = await run(format, {
+          reportsUsage,
+          countOf,
+          // The eighth brings far more than anybody would estimate.
+          resultOf: (step) => (step === 7 ? BREAKS : words(step, 3_000)),
+        })
         expect(refused).toBe(1)
         expect(limits.size).toBe(1)
       }
+    },
+  )
+})
+
+describe('a provider that counts all text higher than we, and reports no usage', () => {
+  it.each(Object.keys(PLAIN_WIRES) as (keyof typeof PLAIN_WIRES)[])(
+    '%s: refuses one request of a conversation, however often that is compacted',
+    async (format) => {
+      // Of these words the public vocabulary makes a token out of every five characters.
+      const { refused } = await run(format, {
+        reportsUsage: false,
+        model: 'gpt-4o',
+        steps: 120,
+        countOf: (text) => Math.round(text.length / 3.8),
+        resultOf: (step) => words(step, 3_000),
+      })
+      expect(refused).toBe(1)
     },
   )
 })

@@ -50,8 +50,8 @@ describe('calibration', () => {
       const text = 95 + (i % 7) * 6
       calibration.observe({ target, estimated: { prose: text, fixed: 70 }, real: real(text, 70), at: 0 })
     }
-    const { tokens, spread = 0 } = calibration.predict(target, { prose: 25_000, fixed: 150 })!
-    expect(tokens * (1 + spread)).toBeGreaterThanOrEqual(real(25_000, 150))
+    const { tokens, half = 0 } = calibration.predict(target, { prose: 25_000, fixed: 150 })!
+    expect(tokens + half).toBeGreaterThanOrEqual(real(25_000, 150))
     expect(Math.abs(tokens / real(25_000, 150) - 1)).toBeLessThan(0.05)
     expect(Object.values(calibration.state().models)[0]!.samples).toHaveLength(20)
   })

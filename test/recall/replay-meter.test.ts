@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/core/conversation.ts'
 import { conversationView, ReplayMeter } from '../../src/lab/replay/price.ts'
 import { readableText } from '../../src/lab/replay/recall.ts'
+import { replaySession } from '../../src/lab/replay/replay.ts'
 import { loadFixture } from '../transcripts/fixtures.ts'
 import type { Recording } from '../../src/lab/transcripts/recording.ts'
 
@@ -81,5 +82,17 @@ describe('conversationView', () => {
     const view = conversationView(conversation, (item) => item.text.length, countText)
     expect(view.pieces.map(({ text }) => text)).toEqual(['{"name":"edit"}', 'be brief', '{"old":"a\\nb"}'])
     expect(view.texts).toEqual(['be brief', 'a\nb'])
+  })
+})
+
+describe('a replay without a compaction', () => {
+  it('costs exactly what it costs without us, and counts what leaves', async () => {
+    const { result, steps } = await replaySession(recording, { window: 200_000, policy: 'plimsoll' })
+    expect(result.epochs).toBe(0)
+    expect(result.costUsd).toBe(result.unmanagedCostUsd)
+    expect(steps.at(-1)!.load - result.peakLoad).toBeLessThan(20)
+    const told = await replaySession(recording, { window: 200_000, policy: 'plimsoll', usage: false })
+    expect(told.result.costUsd).toBe(result.costUsd)
+    expect(told.steps.at(-1)!.load).toBeGreaterThan(steps.at(-1)!.load)
   })
 })

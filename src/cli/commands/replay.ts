@@ -22,6 +22,7 @@ interface ReplayFlags extends LoadOptions {
   readonly reserve?: number
   readonly readers: boolean
   readonly clock: boolean
+  readonly usage: boolean
   readonly details?: boolean
   readonly dump?: string
   readonly html?: string | true
@@ -49,6 +50,7 @@ export function replayCommand(): Command {
     .option('--reserve <tokens>', 'tokens reserved for the answer', tokenCount, 1024)
     .option('--no-readers', 'declare no recall and artifact tools in the requests')
     .option('--no-clock', 'keep every prefix in the cache (default: caches expire as the recorded clock says)')
+    .option('--no-usage', 'answers report no usage, as from servers that leave it out (default: what left, counted)')
     .option(
       '--details',
       'print every call, every compaction, everything that was removed, and each record as the model sees it',
@@ -100,6 +102,7 @@ async function runReplay(paths: string[], flags: ReplayFlags): Promise<void> {
       policy,
       aim,
       readers: flags.readers,
+      usage: flags.usage,
       catalogue: knownModels(),
       model: flags.model,
       reserve: flags.reserve,

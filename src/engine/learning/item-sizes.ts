@@ -24,11 +24,20 @@ const nameOf = ({ id, message }: Item): string => (message < 0 ? 'inserted' : id
 
 /** However sure a count is, a little of it may be wrong. */
 const LEAST_DOUBT = 0.02
-/** Ordinary text has no more characters to a token; of a count far below that, much is doubtful. */
-const CHARACTERS_PER_TOKEN = 4
+/** Ordinary text has about so many characters to a token at least, and at most; of a count below that, much is doubtful. */
+const USUAL_CHARACTERS = 4
+const MOST_CHARACTERS = 6
 
-const doubtOf = ({ item: { text }, count: { tokens, high, unsure = 0 } }: Suspect): number =>
-  high - tokens + unsure + tokens * LEAST_DOUBT + Math.max(0, text.length / CHARACTERS_PER_TOKEN - tokens)
+const missingIn = ({ item: { text }, count: { tokens } }: Suspect, charactersPerToken: number): number =>
+  Math.max(0, text.length / charactersPerToken - tokens)
+
+const doubtOf = (suspect: Suspect): number => {
+  const { tokens, high, unsure = 0 } = suspect.count
+  return high - tokens + unsure + tokens * LEAST_DOUBT + missingIn(suspect, USUAL_CHARACTERS)
+}
+
+/** What no other text explains: an unseen size, or far fewer tokens than such a text can have. */
+const oddDoubtOf = (suspect: Suspect): number => (suspect.count.unsure ?? 0) + missingIn(suspect, MOST_CHARACTERS)
 
 /** Which items the excess is in is a guess: a view that keeps some of them has to fit where it is all in those. */
 const UNSURE = 1.15
@@ -54,10 +63,16 @@ export class ItemSizes {
     return this.#refused !== undefined && links.some(({ chain }) => chain === this.#refused?.chain)
   }
 
-  /** The items of the refused view that no answer had measured. */
-  settle(suspects: readonly Suspect[]): void {
-    this.#lay(suspects, (this.#refused?.excess ?? 0) * UNSURE, false)
+  /**
+   * Gets the items of the refused view that no answer had measured. Tokens that odd items do not explain are handed to `ofAll`: if it takes them
+   * for the tokenizer's, no item holds more.
+   */
+  settle(suspects: readonly Suspect[], ofAll: (excess: number) => boolean): void {
+    const excess = this.#refused?.excess ?? 0
     this.#refused = undefined
+    const odd = suspects.reduce((sum, suspect) => sum + oddDoubtOf(suspect), 0)
+    if (odd < excess / 2 && ofAll(excess)) return
+    this.#lay(suspects, excess * UNSURE, false)
   }
 
   /** An answer counted so many tokens more than we had in a request with these suspects. */

@@ -135,9 +135,36 @@ function unmeasuredIn(context: PrepareContext, { conversation }: View, epoch: st
   return fresh.length > 0 ? fresh : suspectsFrom(0, true)
 }
 
-/** Lays what a refusal said on the items of the refused view. */
-export const settleRefusal = (context: PrepareContext, view: View, epoch: string | undefined): void =>
-  context.branch.sizes.settle(unmeasuredIn(context, view, epoch))
+/** A tokenizer that is this much heavier than we count is another one; more than that is in something that we do not see. */
+const MOST_HEAVIER = 1.6
+
+/** One refused prompt is as long as the window: it says as much as several answers, and a second one should not be needed. */
+const REFUSAL_WEIGHT = 5
+
+/**
+ * What a refusal said is laid on the items of the refused view. Where no answer ever said how the model counts, and nothing odd is in view, the refusal
+ * is the first to say it: of all text.
+ */
+export function settleRefusal(context: PrepareContext, view: View, epoch: string | undefined): void {
+  const { branch, deps, gauge } = context
+  const { calibration } = branch.log
+  const { estimate, measurement } = view
+  branch.sizes.settle(unmeasuredIn(context, view, epoch), (excess) => {
+    const real = estimate.count.tokens + excess
+    const isKnown = pastOf(context).last !== undefined
+    if (isKnown || calibration === undefined || real > MOST_HEAVIER * estimate.count.tokens) return false
+    // Before it was refused the request may have been counted exactly, and will be again.
+    for (const estimated of [true, false])
+      calibration.observe({
+        target: { ...gauge, estimated },
+        estimated: measurement.byClass,
+        real,
+        at: deps.clock.now(),
+        weight: REFUSAL_WEIGHT,
+      })
+    return true
+  })
+}
 
 /** What the usage of a request may tell about the size of its items: files that show none, and what a refusal spoke of. */
 export function suspectsIn(

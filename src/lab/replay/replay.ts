@@ -27,7 +27,7 @@ import { createMeter, type Meter } from '../../meter/index.ts'
 import type { ArtifactStore } from '../../ports/artifact-store.ts'
 import type { Catalogue } from '../../ports/catalogue.ts'
 import type { SessionStore } from '../../ports/session-store.ts'
-import type { RecordedCall, Recording } from '../transcripts/recording.ts'
+import type { Part, RecordedCall, Recording } from '../transcripts/recording.ts'
 import { type Compaction, type Handover, handoverOf } from './handover.ts'
 import { conversationView, type ConversationView, ReplayMeter, type SentPiece } from './price.ts'
 import { readableText } from './recall.ts'
@@ -51,6 +51,8 @@ export interface ReplayOptions {
   readonly provider?: ReplayProvider
   /** Where the session is kept as if its requests had gone through a proxy. @default in memory, and forgotten */
   readonly into?: ReplayStore
+  /** Answers report usage, as most providers do: what left, by the count that it is priced with. A `provider` says this itself. @default true */
+  readonly usage?: boolean
   readonly onCall?: (step: ReplayedStep) => void
   /** Called for each compaction, with what it covered and the record. */
   readonly onCompaction?: (compaction: Compaction & { readonly call: number }) => void
@@ -338,7 +340,7 @@ class Replay {
     const counted = this.#count(view)
     const reachable = readers ? asked.items.map(readableText) : undefined
     const priced = this.#meter.add(call.index, { ...counted, reachable, whole })
-    const usage = this.#usageOf(view, call, priced, turn.load.count.tokens)
+    const usage = this.#usageOf(view, call, priced)
     if (usage !== undefined) await this.#session.record({ turn: turn.id, usage })
     const { newEpoch, thresholds, untouched } = turn.report
     const epoch = newEpoch && (await this.#epochs()).get(newEpoch.id)
@@ -363,15 +365,17 @@ class Replay {
   readonly #count = (conversation: Conversation): ConversationView =>
     conversationView(conversation, this.#tokensOf, (text) => this.#countText(text))
 
-  /** What the provider reports, as a live one does. */
-  #usageOf(view: Conversation, call: RecordedCall, priced: Usage | undefined, tokens: number): Usage | undefined {
-    const counted = this.#options.provider?.usageOf?.(view, call.response)
-    if (priced === undefined) return counted
-    const input = counted?.input ?? Math.round(tokens)
+  /** What the provider reports: its count of what left, and what of that it read from its cache. */
+  #usageOf(view: Conversation, call: RecordedCall, priced: Usage | undefined): Usage | undefined {
+    const { provider, usage = provider === undefined } = this.#options
+    const told = provider?.usageOf?.(view, call.response)
+    if (priced === undefined || (told === undefined && !usage)) return undefined
+    const input = told?.input ?? Math.round(this.#counter.measure(this.#model, view, 0).count.tokens)
     const share = (part: number): number => (priced.input === 0 ? 0 : Math.round((part / priced.input) * input))
-    const recorded = call.outputPartial === true ? undefined : call.usage?.output
-    const said = (): number => call.response.parts.reduce((sum, { text }) => sum + this.#countText(text), 0)
-    const output = counted?.output ?? recorded ?? said()
+    // As it comes back in the next request: a call is more than its text.
+    const answered = (part: Part): number =>
+      this.#counter.countItem(this.#model, { id: '', message: 0, ...part }).tokens
+    const output = told?.output ?? call.response.parts.reduce((sum, part) => sum + answered(part), 0)
     const [cacheRead, cacheWrite] = [share(priced.cacheRead), share(priced.cacheWrite)]
     return { input, cacheRead, cacheWrite, output, reasoning: 0 }
   }
@@ -393,15 +397,16 @@ class Replay {
   }
 
   async #isTooLarge(view: Conversation, bytes: number, limit: Limit): Promise<boolean> {
+    const { provider, window, usage = true } = this.#options
     let { count } = this.#counter.measure(this.#model, view, bytes)
     if (count.high > limit.tokens) {
       await this.#tokenizers.load(this.#counter.familyOf(this.#model))
       count = this.#exact.measure(this.#model, view, bytes).count
     }
     this.#peakLoad = Math.max(this.#peakLoad, Math.round(count.tokens))
-    const { provider, window } = this.#options
     const isOver = provider === undefined ? count.low > limit.tokens : provider.count(view) > window - this.#reserve
-    if (!isOver && count.high > limit.tokens) this.#doubtful++
+    // Where usage is reported the engine knows more of the size than this count does.
+    if (!isOver && !usage && count.high > limit.tokens) this.#doubtful++
     return isOver || bytes > limit.bytes
   }
 

@@ -175,10 +175,15 @@ const PARAGRAPH = /\n[ \t]*\n/
 const GAP = '[…]'
 
 const othersNote = (draft: Draft, text: string): string =>
-  `[Messages whose numbers are missing, and parts marked ${GAP}, are stored whole as ${draft.handleOf(text)}]`
+  canOpen(draft)
+    ? `[Messages whose numbers are missing, and parts marked ${GAP}, are stored whole as ${draft.handleOf(text)}]`
+    : `[Messages whose numbers are missing, and parts marked ${GAP}, are no longer in view]`
 
 const noteOf = (draft: Draft, text: string): string =>
-  `[shortened; the whole message is stored as ${draft.handleOf(text)}]`
+  canOpen(draft) ? `[shortened; the whole message is stored as ${draft.handleOf(text)}]` : '[shortened]'
+
+/** A handle is of no use to a model that has no tool to open it with. */
+const canOpen = ({ readers }: Draft): boolean => readers.has('recall') || readers.has('artifact_read')
 
 function shortened(draft: Draft, entry: Entry, tokens: number): string {
   const rest = [noteOf(draft, wholeOf(entry)), ...entry.lines].join('\n')
