@@ -31,6 +31,8 @@ export interface Sent {
   /** The body of an error status, which was read to classify the error; absent if it is too long. */
   readonly errorBody?: Uint8Array
   readonly recovered: boolean
+  /** Its usage is in the ledger. */
+  readonly isRecorded?: true
 }
 
 /** The first of these upstreams on which the request fits; undefined if it fits on none of them and others are left. */
@@ -122,7 +124,8 @@ export async function deliver(
   isLast: boolean,
 ): Promise<Sent | undefined> {
   const first = await send(deps, request, attempt, isLast)
-  if (first?.refusal === undefined) return first
+  if (first === undefined) return undefined
+  if (first.refusal === undefined) return askedAgain(deps, request, first)
   const { refusal, answer } = first
   if (isTooLarge(refusal) && request.mode === 'apply') {
     const again = await reduceAndRetry(deps, request, first, refusal)
@@ -137,6 +140,41 @@ export async function deliver(
   await closeTurn(request, attempt, answer)
   request.emit({ type: 'degraded', what: `upstream ${attempt.upstream.endpoint}`, cause: `status ${answer.status}` })
   return undefined
+}
+
+/** A longer answer was not cut by a cap of ours. */
+const MAX_CUT_BYTES = 4 * 1024 * 1024
+
+/**
+ * A whole answer that ended at an output cap that we had lowered is asked for once more with room made for it; both are paid for. Where that cannot be,
+ * and in streams, the client gets what there is with its wire's own reason, and the next request has room.
+ */
+async function askedAgain(deps: GatewayDeps, request: OpenedRequest, first: Sent): Promise<Sent> {
+  const { answer, attempt } = first
+  const { wire, mode, session, conversation } = request
+  const isWhole = !wire.framing.isStream(answer.header('content-type')) && !isEncoded(answer.header('content-encoding'))
+  const mayAsk = attempt.prepared.askedOutput !== undefined && mode === 'apply' && !isChained(conversation.settings)
+  const bytes = mayAsk && isWhole ? await answer.body.whole(MAX_CUT_BYTES) : undefined
+  if (bytes === undefined) return first
+  const observer = observeResponse(wire, answer)
+  observer.chunk(bytes)
+  const cut = observer.end()
+  if (cut?.stop !== 'length') return first
+  await session.record({ turn: attempt.prepared.id, durable: 'soon', answer: cut })
+  const shown = { ...first, isRecorded: true } as const
+  try {
+    const again = await send(deps, request, await attemptAt(request, [attempt.upstream], [attempt.target]), true)
+    if (again === undefined) return shown
+    if (again.refusal === undefined) {
+      answer.body.discard()
+      return again
+    }
+    again.answer.body.discard()
+    await closeTurn(request, again.attempt, again.answer)
+  } catch (error) {
+    request.emit({ type: 'degraded', what: 'a cut answer', cause: (error as Error).message })
+  }
+  return shown
 }
 
 async function send(

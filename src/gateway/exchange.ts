@@ -100,7 +100,8 @@ async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, st
     hidden,
     isShared: deps.isShared,
     settled: (recorded: Promise<void>) => void (last = isStream ? recorded.then(finished) : recorded),
-    recorded: (read: () => ModelResponse | undefined, when: When) => recorded(deps, request, current, read, when),
+    recorded: (read: () => ModelResponse | undefined, when: When) =>
+      recorded(deps, request, current, read, when, current === attempt && sent.isRecorded),
     async proceed({ conversation, offer }: HiddenNext): Promise<UpstreamAnswer> {
       const links = linksOf(deps, conversation)
       const next = await goOn(deps, { ...request, conversation, links, offer }, upstream)
@@ -119,7 +120,7 @@ async function relayed(deps: GatewayDeps, request: OpenedRequest, sent: Sent, st
 async function* readAlong(
   deps: GatewayDeps,
   request: OpenedRequest,
-  { answer, attempt }: Sent,
+  { answer, attempt, isRecorded }: Sent,
   settled: (recorded: Promise<void>) => void,
 ): AsyncGenerator<Uint8Array> {
   const observer = observeResponse(request.wire, answer)
@@ -129,7 +130,7 @@ async function* readAlong(
       yield bytes
     }
   } finally {
-    const done = recorded(deps, request, attempt, () => observer.end(), 'behind')
+    const done = recorded(deps, request, attempt, () => observer.end(), 'behind', isRecorded)
     settled(done)
     if (deps.isShared) await done
   }
@@ -142,12 +143,14 @@ async function recorded(
   attempt: Attempt,
   read: () => ModelResponse | undefined,
   when: When,
+  isRecorded = false,
 ): Promise<void> {
   // If other processes serve the same sessions, the answer ends after it is recorded.
   if (when === 'behind' && !deps.isShared) await nextRound()
   // Best effort: the client gets its answer even if it cannot be recorded.
   try {
     const answer = read()
+    if (isRecorded) return await answered(deps, request, answer)
     const turn = { turn: attempt.prepared.id, durable: 'soon' as const, answer }
     // In parallel, so that the store can write both with one commit.
     const [{ truncatedTo }] = await Promise.all([request.session.record(turn), answered(deps, request, answer)])

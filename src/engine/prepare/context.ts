@@ -202,6 +202,8 @@ export interface PreparedTurn<Body extends string | object = string | object> {
 export interface ReadyRequest extends PreparedTurn<string> {
   /** The place of its target in the list of the request. */
   readonly chosen: number
+  /** Output tokens that the client asked for, where they were lowered to fit beside the prompt. */
+  readonly askedOutput?: number
 }
 
 interface PrepareReport {

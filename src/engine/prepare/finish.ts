@@ -1,3 +1,4 @@
+import type { Conversation } from '../../core/conversation.ts'
 import { sharedLinks } from '../../core/chain.ts'
 import type { Thresholds } from '../../core/target.ts'
 import { isChained, showsWholePrompt } from '../../core/count.ts'
@@ -125,6 +126,7 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
   return {
     id: turn,
     chosen: context.chosen,
+    askedOutput: askedOutputOf(view.conversation),
     body: view.text,
     text: view.text,
     headers: view.headers,
@@ -147,6 +149,9 @@ function finish(permitted: Permitted, unwritten: Unwritten | undefined, source: 
     },
   }
 }
+
+const askedOutputOf = ({ changes, settings }: Conversation): number | undefined =>
+  changes?.maxOutputTokens === undefined ? undefined : settings.maxOutputTokens
 
 /** What the next request is compared with. */
 function remember({ context, epoch, standing, moved, permission }: Permitted): void {
@@ -210,8 +215,7 @@ function turnOf(
     refusesOverflow: target.refusesOverflow ?? (target.endpoint === undefined && limit.source === 'catalogue'),
     isChained: chained,
     isClosing,
-    askedOutput:
-      conversation.changes?.maxOutputTokens === undefined ? undefined : conversation.settings.maxOutputTokens,
+    askedOutput: askedOutputOf(conversation),
     ...suspectsIn(context, view, epoch?.id ?? standing.epoch?.id),
     startedAt: deps.clock.now(),
     key: branch.key,
