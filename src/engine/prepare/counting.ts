@@ -140,6 +140,8 @@ const MOST_HEAVIER = 1.6
 
 /** One refused prompt is as long as the window: it says as much as several answers, and a second one should not be needed. */
 const REFUSAL_WEIGHT = 5
+/** Behind a compaction the text is of another make. */
+const REFUSAL_MARGIN = 0.05
 
 /**
  * What a refusal said is laid on the items of the refused view. Where no answer ever said how the model counts, and nothing odd is in view, the refusal
@@ -158,7 +160,7 @@ export function settleRefusal(context: PrepareContext, view: View, epoch: string
       calibration.observe({
         target: { ...gauge, estimated },
         estimated: measurement.byClass,
-        real,
+        real: real * (1 + REFUSAL_MARGIN),
         at: deps.clock.now(),
         weight: REFUSAL_WEIGHT,
       })
