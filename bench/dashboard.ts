@@ -18,7 +18,7 @@ try {
   }
   console.log(`${sessions} sessions of ${calls} calls`)
   const row = page.locator('.session-row').first()
-  const figures = row.locator('[data-name="calls"]', { hasText: String(calls) })
+  const figures = row.locator('[data-name="calls"]', { hasText: calls.toLocaleString('en-US') })
   await timed('list, from the address to the figures of its first row', async () => {
     await page.goto(served.url)
     await figures.waitFor()

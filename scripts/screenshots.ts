@@ -2,8 +2,10 @@
  * Takes the pictures of the dashboard that README and docs show: the demo session through a real proxy, in the system's Chromium.
  * Run: `npm run screenshots [-- folder]`.
  */
-import { mkdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { inDark } from '../src/meter/session/card.ts'
 import { runDemoSession } from '../src/cli/demo.ts'
 import { openProxy } from '../src/cli/open-proxy.ts'
 import { openBrowser } from '../test/browser/browser.ts'
@@ -20,6 +22,10 @@ interface Picture {
 
 const folder = process.argv[2] ?? 'docs/images'
 mkdirSync(folder, { recursive: true })
+// README's first picture: the demo as the command line draws it.
+const light = join(folder, 'card-light.svg')
+execFileSync(process.execPath, ['dist/cli/main.js', 'demo', '--fast', '--png', light])
+writeFileSync(join(folder, 'card-dark.svg'), inDark(readFileSync(light, 'utf8')))
 const running = await openProxy({ port: 0, store: 'memory:', upstreams: {} }, () => undefined)
 const browser = await openBrowser()
 try {

@@ -172,7 +172,7 @@ describe('the dashboard', () => {
     await page.getByRole('link', { name: 'Compactions' }).click()
     await page.getByText('What the model reads instead').waitFor()
     await page.getByText('in force').waitFor()
-    await page.getByText('Still in the prompt').waitFor()
+    await page.getByRole('region', { name: 'Receipt' }).waitFor()
     await page.getByText('Price of the prompt').waitFor()
     const record = await page.locator('.text pre').first().textContent()
     expect(JSON.stringify(compacted.messages)).toContain(JSON.stringify(record!.trim().split('\n')[0]).slice(1, -1))

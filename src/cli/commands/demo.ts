@@ -7,7 +7,11 @@ import { DEMO_FORMAT, DEMO_WIRE } from '../../formats/registry.ts'
 import { startReferee, type RunningReferee } from '../../testing/referee/index.ts'
 import { startProxy } from '../../gateway/proxy.ts'
 import { tenantOf } from '../../gateway/identity.ts'
-import type { SessionFigures } from '../../meter/session/figures.ts'
+import type { LogRecord } from '../../core/records.ts'
+import { figuresOf, type SessionFigures } from '../../meter/session/figures.ts'
+import { foldLog } from '../../meter/session/log.ts'
+import { estimateFor, priceOf } from '../catalogue.ts'
+import { pictureOf, writePicture } from '../reports/session-view.ts'
 import { costText, marked, savedText, tokensText, withoutCost } from '../../meter/session/words.ts'
 import { runAgent, scriptOf, toolOutput } from '../demo.ts'
 import { columnChart, dollars, grouped, percent, plural, wrap } from '../kit/figures.ts'
@@ -19,6 +23,7 @@ interface DemoFlags {
   readonly window: number
   readonly fast?: boolean
   readonly json?: boolean
+  readonly png?: string
 }
 
 export function demoCommand(): Command {
@@ -26,6 +31,7 @@ export function demoCommand(): Command {
     .option('--turns <n>', 'number of model calls', oneOrMore, 60)
     .option('--window <tokens>', 'window that the demo upstream enforces, from 4k on', demoWindow, 32_000)
     .option('--fast', 'do not pause between turns')
+    .option('--png <file>', 'write a picture of the session; a name that ends in .svg gets SVG')
     .option('--json', 'one JSON line per turn and one for the result')
     .action(runDemo)
 }
@@ -106,7 +112,12 @@ async function runDemo(flags: DemoFlags): Promise<void> {
     // What the last answer wrote is in the log then.
     await proxy.close()
     const { session } = plimsoll.ledger.sessions(tenant)[0]!
-    const figures = await plimsoll.archive.report(session, { tenant })
+    const records: LogRecord[] = []
+    for await (const record of plimsoll.archive.read(session, { tenant })) records.push(record)
+    const log = foldLog(records)
+    const figures = figuresOf(log)
+    const countText = (text: string): number => estimateFor(DEMO_WIRE.endpoint.model, text)
+    if (flags.png !== undefined) await writePicture(flags.png, pictureOf(log, { countText, priceOf }))
     const summary = { ...referee.summary(), figures, ...restored }
     const chart = columnChart(sent, { width: screen.width, height: 6, line: limit })
     show(

@@ -72,13 +72,19 @@ const DARK: Readonly<Record<string, string>> = {
   reserve: '#343c4a',
 }
 
+/** The same picture for a dark page. */
+export function inDark(svg: string): string {
+  const names = new Map(Object.entries(LIGHT).map(([name, colour]) => [colour, name]))
+  return svg.replace(/#[0-9a-f]{6}/g, (colour) => DARK[names.get(colour) ?? ''] ?? colour)
+}
+
 const MARGIN = 56
 const GRID = { x: MARGIN, y: 222, cell: 18, gap: 4 }
 const CHART = { x: 560, y: 222, width: 584, height: 216 }
 
-export function cardSvg({ figures, kinds, series, compactedBefore }: CardSession, isDark = false): string {
-  const colours = isDark ? DARK : LIGHT
-  const paint = (name: string): string => colours[name] ?? colours['other']!
+const paint = (name: string): string => LIGHT[name] ?? LIGHT['other']!
+
+export function cardSvg({ figures, kinds, series, compactedBefore }: CardSession): string {
   const tools = toolsOf(series)
   const last = series.calls.length - 1
   const parts = Object.entries(series.parts)
@@ -101,8 +107,8 @@ export function cardSvg({ figures, kinds, series, compactedBefore }: CardSession
       .slice(0, 3)
       .map((line, at) => text(MARGIN, 126 + at * 42, line, { size: 32, weight: 600, fill: paint('ink') })),
     ...cells,
-    ...chart(series, compactedBefore, paint),
-    ...legend(kinds, tools, paint),
+    ...chart(series, compactedBefore),
+    ...legend(kinds, tools),
     `<path d="M0 ${CARD_HEIGHT - 64}h${CARD_WIDTH}" stroke="${paint('line')}"/>`,
     text(MARGIN, CARD_HEIGHT - 24, 'npx plimsoll inspect', { size: 22, weight: 600, fill: paint('accent') }),
     text(CARD_WIDTH - MARGIN, CARD_HEIGHT - 24, figures.models.slice(0, 2).join(', '), {
@@ -140,11 +146,7 @@ function wrapped(words: string, width: number): readonly string[] {
 }
 
 /** The saw teeth: prompts against the window, and what would have been sent without Plimsoll, cut at the top. */
-function chart(
-  series: CardSeries,
-  compactedBefore: readonly number[],
-  paint: (name: string) => string,
-): readonly string[] {
+function chart(series: CardSeries, compactedBefore: readonly number[]): readonly string[] {
   const { calls, sent, whole, limit, window } = series
   const largest = Math.max(...window.map((one) => one ?? 0), ...limit.map((one) => one ?? 0))
   const top = Math.max(1, largest === 0 ? Math.max(...sent) : 1.15 * largest)
@@ -207,11 +209,7 @@ function places(count: number): readonly number[] {
 const round = (value: number): number => Math.round(value * 10) / 10
 
 /** What the tokens went to, under the grid and the chart. */
-function legend(
-  kinds: readonly SpentKind[],
-  tools: readonly string[],
-  paint: (name: string) => string,
-): readonly string[] {
+function legend(kinds: readonly SpentKind[], tools: readonly string[]): readonly string[] {
   return kinds.slice(0, 6).flatMap(({ name, share }, at) => {
     const [x, y] = [MARGIN + (at % 3) * 370, 500 + Math.floor(at / 3) * 34]
     const words = `${Math.round(share * 100)} % ${kindText(name)}`

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { Receipt, RecordRecall } from '../../../../src/core/records.ts'
+import type { Receipt } from '../../../../src/core/records.ts'
 import type { CompactionPage, SessionPage } from '../../../../src/dashboard/page-types.ts'
 import type { CompactionRow } from '../../../../src/meter/session/figures.ts'
 import { compactionText } from '../../../../src/meter/session/words.ts'
 import { get, post, useLoad } from '../../api.ts'
-import { clock, dollars, percent, plural, short, tokens } from '../../format.ts'
+import { clock, dollars, plural, short, tokens } from '../../format.ts'
 import { Action, Card, Figure, Problem, Table, Text } from '../../parts/basics.tsx'
 import { kindText } from '../../../../src/meter/session/grid.ts'
 import { colourVariable } from '../../parts/grid.tsx'
@@ -169,7 +169,6 @@ function Opened({ id, page: { tenant, session, version } }: { id: string; page: 
           {tokens(value.fetchedAgain.tokens)} tokens, {dollars(value.fetchedAgain.costUsd)}.
         </p>
       )}
-      {value?.recall !== undefined && <Recall of={value.recall} />}
       <h3>What the model reads instead</h3>
       {value === undefined ? undefined : value.record === '' ? (
         <p class="dim">No text was added; items were removed or shortened in place.</p>
@@ -288,25 +287,3 @@ const ReceiptTable = ({ of: receipt }: { of: Receipt }) => (
     />
   </>
 )
-
-const RECALL: readonly (readonly [name: keyof RecordRecall, title: string])[] = [
-  ['demands', 'what people wrote'],
-  ['plan', 'open plan entries'],
-  ['names', 'names in use'],
-  ['paths', 'files'],
-  ['errors', 'open errors'],
-]
-
-/** How much of the removed history the prompt still says. */
-function Recall({ of: recall }: { of: RecordRecall }) {
-  return (
-    <>
-      <h3>Still in the prompt</h3>
-      <dl class="figures">
-        {RECALL.map(([name, title]) => (
-          <Figure key={name} name={title} value={percent(recall[name])} />
-        ))}
-      </dl>
-    </>
-  )
-}

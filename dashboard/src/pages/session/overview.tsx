@@ -6,7 +6,7 @@ import { Action, Card, Table } from '../../parts/basics.tsx'
 import { kindText, toolsOf } from '../../../../src/meter/session/grid.ts'
 import { ContextGrid, colourVariable, useCall } from '../../parts/grid.tsx'
 import { linkTo } from '../../route.ts'
-import { cardSvg, CARD_HEIGHT, CARD_WIDTH } from '../../../../src/meter/session/card.ts'
+import { cardSvg, CARD_HEIGHT, CARD_WIDTH, inDark } from '../../../../src/meter/session/card.ts'
 import { Load } from './load.tsx'
 
 interface OverviewProps {
@@ -170,7 +170,8 @@ function ChangeRow({
 export function Share({ page, series, spent }: { page: SessionPage; series: Series; spent: Spent }) {
   const compactedBefore = page.compactionList.filter(({ undone }) => !undone).map(({ beforeCall }) => beforeCall)
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches
-  const svg = cardSvg({ figures: page, kinds: spent.kinds, series, compactedBefore }, isDark)
+  const light = cardSvg({ figures: page, kinds: spent.kinds, series, compactedBefore })
+  const svg = isDark ? inDark(light) : light
   const url = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
   return (
     <span class="share-card">
