@@ -26,6 +26,7 @@ import type { Gateway } from './gateway/gateway.ts'
 import type { Sidecar } from './gateway/operate/sidecar.ts'
 import type { LiveOptions, PlimsollOptions } from './settings/options.ts'
 import { tellUnknownVariables } from './settings/variables.ts'
+import { once } from './util/once.ts'
 export { defaultStore, findSecret, plimsollHome } from './compose/home.ts'
 export type { LiveOptions, PlimsollOptions } from './settings/options.ts'
 
@@ -62,7 +63,7 @@ export interface Plimsoll {
    * continue from their log.
    */
   reconfigure(options: LiveOptions): void
-  /** Whether the store answers. */
+  /** Whether the store can be written, its artifacts included. Rejects with what it says when it cannot. */
   isReady(): Promise<boolean>
   /** Calls a listener for all events or for one type. Returns a function that removes it. */
   on(listener: EventSink): () => void
@@ -105,9 +106,18 @@ function compose(options: PlimsollOptions): Plimsoll {
     if (bytes !== undefined) open.keep(key, found, bytes)
     return found
   }
+  const gateway = openGateway(options, { foundation, models, engine, readers, live, session })
+  const warnOnce = once(async () => void foundation.on(storeWarnings()))
   const plimsoll: Plimsoll = {
-    ...openGateway(options, { foundation, models, engine, readers, live, session }),
-    session: (wanted) => checkedSession(wanted, (one) => session(one, undefined, 0)),
+    ...gateway,
+    fetch: (input, init) => {
+      void warnOnce()
+      return gateway.fetch(input, init)
+    },
+    session(wanted) {
+      void warnOnce()
+      return checkedSession(wanted, (one) => session(one, undefined, 0))
+    },
     tools: (of, format, { window } = {}) =>
       readerToolsOf(readers, of, format, window ?? live.windowOf(of.agent) ?? Infinity),
     importSession: async (lines, { tenant = 'local' } = {}) =>
@@ -118,7 +128,7 @@ function compose(options: PlimsollOptions): Plimsoll {
       // Sessions are rebuilt from their logs under the new settings; a session that a program holds follows with its next call.
       open.clear()
     },
-    isReady: async () => (await engine.secret()).length > 0 && (await foundation.isReady()),
+    isReady: engine.isReady,
     ...storedApi(content, engine, readers),
     on: (given: EventSink | PlimsollEvent['type'], listener?: (event: never) => void) =>
       foundation.on(
@@ -136,4 +146,22 @@ function compose(options: PlimsollOptions): Plimsoll {
     [Symbol.asyncDispose]: () => plimsoll.close(),
   }
   return checkedPlimsoll(plimsoll)
+}
+
+const CONSEQUENCES: Readonly<Record<string, string>> = {
+  gateway: 'Requests pass unchanged and unrecorded (x-plimsoll-verdict: bypassed).',
+  'session store': 'Requests go on from memory until it works.',
+  'artifact store': 'What is taken out of requests is kept in memory until it works.',
+}
+
+/** A program may have no listener: the first failure of each part is a process warning as well. */
+function storeWarnings(): EventSink {
+  const told = new Set<string>()
+  return (event) => {
+    if (event.type !== 'degraded' || told.has(event.what)) return
+    const consequence = CONSEQUENCES[event.what]
+    if (consequence === undefined) return
+    told.add(event.what)
+    process.emitWarning(`Plimsoll: ${event.cause} ${consequence}`, { type: 'PlimsollWarning', code: 'STORE_UNUSABLE' })
+  }
 }

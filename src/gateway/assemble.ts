@@ -12,6 +12,7 @@ import { Quotas } from './operate/quotas.ts'
 import { createSidecar } from './operate/sidecar.ts'
 import { providerHistories } from './provider-histories.ts'
 import { responseSessions } from './identity.ts'
+import { knownValues } from './known-values.ts'
 import type { Foundation } from '../compose/open/foundation.ts'
 import type { LiveSettings } from '../compose/live/settings.ts'
 import type { OpenEngine } from '../compose/open/engine.ts'
@@ -38,22 +39,24 @@ export function openGateway(options: PlimsollOptions, parts: GatewayParts) {
   const { sessions, content, clock, hash, memo, ledger, emit } = foundation
   // In a program's own cluster, processes share conversations on SQLite as machines do on Postgres.
   const isShared = sessions.isShared === true || cluster.isWorker
-  const learned = learnedLimits(sessions, clock)
+  const values = knownValues(sessions)
+  const contentValues = content === sessions ? values : knownValues(content)
+  const learned = learnedLimits(values, clock)
   const gateway = createGateway({
     secret: engine.secret,
     chain: memo.chain,
     bodies: memo.bodies,
     session,
     learned,
-    quotas: new Quotas(sessions, clock),
-    responses: responseSessions(sessions),
-    histories: providerHistories(content),
-    conversations: createConversations({ store: sessions, hash, isShared }),
+    quotas: new Quotas(values, clock),
+    responses: responseSessions(values),
+    histories: providerHistories(contentValues),
+    conversations: createConversations({ store: { ...sessions, ...values }, hash, isShared }),
     ledger,
     clock,
     emit,
     hidden: {
-      steps: hiddenSteps(content),
+      steps: hiddenSteps(contentValues),
       reader: stepReader(cacheSizes(options.memoryBytes).steps),
       tools: {
         readers: readers.of,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { PlimsollError } from '../../src/core/errors.ts'
 import { handlesIn } from '../../src/core/handles.ts'
+import { statOf } from '../../src/drivers/artifacts/artifact.ts'
+import { heldArtifacts } from '../../src/drivers/artifacts/held.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { createSession } from '../../src/engine/session/session.ts'
 import { anthropicMessages } from '../../src/formats/anthropic-messages/wire.ts'
@@ -39,16 +41,22 @@ function setUp() {
   const state = { isDown: false, now: 1_000 }
   const sessions = memoryStore()
   const engine = testEngine({ sessions })
+  const { addressOf } = engine.deps
+  const artifacts = heldArtifacts(
+    breakable(engine.deps.artifacts, () => state.isDown),
+    { statOf: (tenant, bytes, meta) => statOf(addressOf(tenant, bytes), bytes, meta, state.now) },
+  )
   const deps = {
     ...engine.deps,
     sessions: breakable(sessions, () => state.isDown),
-    artifacts: breakable(engine.deps.artifacts, () => state.isDown),
+    artifacts,
     clock: { now: () => (state.now += 1) },
   }
   return {
     ...engine,
     state,
     sessions,
+    artifacts,
     agent: createSession(async () => deps, { id: 'test' }),
     fresh: () => createSession(async () => engine.deps, { id: 'test' }),
     comeBack() {
@@ -95,7 +103,7 @@ describe('a store that goes away', () => {
   })
 
   it('gets everything that it is owed when it is back', async () => {
-    const { agent, state, deps, comeBack, fresh } = setUp()
+    const { agent, state, deps, artifacts, comeBack, fresh } = setUp()
     await agent.prepare(request(1))
     state.isDown = true
     // A result too large to show, and an epoch, while nothing can be written.
@@ -104,8 +112,11 @@ describe('a store that goes away', () => {
       if (steps === 2) expect(handlesIn(turn.text)).toHaveLength(1)
     }
     const handle = deps.addressOf('local', Buffer.from(resultText(2, 60_000)))
+    // What a request shows as cut can be opened meanwhile as well.
     expect(await deps.artifacts.read('local', handle)).toBeUndefined()
+    expect(Buffer.from((await artifacts.read('local', handle))!).toString()).toBe(resultText(2, 60_000))
     comeBack()
+    expect(await artifacts.flush()).toBe(true)
     const turn = await agent.prepare(request(70, 2))
     expect(Buffer.from((await deps.artifacts.read('local', handle))!).toString()).toBe(resultText(2, 60_000))
     // Another process that has only the store sends the same bytes.
@@ -115,6 +126,20 @@ describe('a store that goes away', () => {
       if (record.type === 'item-seen') seen.push(record.text)
     expect(seen).toContain(resultText(2, 60_000))
     expect(seen).toContain(resultText(70, 400))
+  })
+
+  it('cuts nothing that can neither be stored nor held', async () => {
+    const { agent, state } = setUp()
+    state.isDown = true
+    const huge = { tool: 'read', output: 'x'.repeat(40 * 1024 * 1024) }
+    const [first, second] = [
+      await agent.toolResult(huge),
+      await agent.toolResult({ ...huge, output: `${huge.output}y` }),
+    ]
+    expect([first.truncated, second.truncated]).toEqual([true, false])
+    expect(second.text).toHaveLength(huge.output.length + 1)
+    const whole = { ...request(3, 2), targets: [{ model: 'claude-sonnet-4-5', window: 200_000 }] }
+    expect(handlesIn((await agent.prepare(whole)).text)).toHaveLength(0)
   })
 
   it('asks no model while the plan is made from memory', async () => {

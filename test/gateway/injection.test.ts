@@ -231,7 +231,13 @@ const CASES: readonly Case[] = [
 const WIRES = Object.keys(DIALECTS) as Wire[]
 const quiet = (): Answer => say('Ok.')
 
-async function ask({ call: send }: Stage, { path }: Dialect, body: Fields, stream: boolean): Promise<string> {
+async function ask(
+  { call: send }: Stage,
+  { path }: Dialect,
+  body: Fields,
+  stream: boolean,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const answer = await send(path(stream), {
     method: 'POST',
     headers: {
@@ -240,6 +246,7 @@ async function ask({ call: send }: Stage, { path }: Dialect, body: Fields, strea
       authorization: 'Bearer k',
       'x-goog-api-key': 'k',
       'anthropic-version': '2023-06-01',
+      ...headers,
     },
     body: JSON.stringify(body),
   })
@@ -350,6 +357,25 @@ describe.each(WIRES)('tools of ours in requests of %s', (wire) => {
       expect(on.referee.summary()).toMatchObject({ invalid: 0, overflows: 0 })
     },
   )
+
+  it('an earlier request that is sent again leaves as it did before a compaction brought them', async () => {
+    const options = { referee: { wire, script: quiet, window: 16_000 }, plimsoll: { window: 16_000 } }
+    const on = await stage('fetch', options)
+    const turns: Turn[] = [{ user: task(100) }]
+    const requests: Fields[] = []
+    const isDeclared = (body: Fields | undefined): boolean => dialect.toolsIn(body!).includes('recall')
+    while (!isDeclared(sentBy(on).at(-1) ?? { tools: [] })) {
+      requests.push(PLAIN_WIRES[wire].request(turns) as Fields)
+      await ask(on, dialect, requests.at(-1)!, false, { 'x-plimsoll-session': 'one' })
+      expect(requests.length).toBeLessThan(40)
+      turns.push({ id: `call_${turns.length}`, result: large.slice(0, 6_000).replaceAll('log', `log ${turns.length}`) })
+    }
+    // The compaction covers nothing of it.
+    await ask(on, dialect, requests[0]!, false, { 'x-plimsoll-session': 'one' })
+    expect(sentBy(on).at(-1)).toEqual(sentBy(on)[0])
+    await ask(on, dialect, requests.at(-1)!, false, { 'x-plimsoll-session': 'one' })
+    expect(isDeclared(sentBy(on).at(-1))).toBe(true)
+  })
 
   it('none where they are switched off', async () => {
     const on = await stage('fetch', { referee: { wire, script: quiet, window: 200_000 }, plimsoll: { tools: false } })

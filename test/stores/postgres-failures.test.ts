@@ -71,7 +71,7 @@ describe('postgres: when the server goes away', () => {
   )
 
   it('says that the server is away, and works again when it is back', async () => {
-    const store = postgresStore({ url: server.url, schema: 'away', retryForMs: 100 })
+    const store = postgresStore({ url: server.url, schema: 'away', retryForMs: 1_500 })
     await store.append('t', 's', [item('a')])
     await server.crash()
     await expect(store.append('t', 's', [item('b')])).rejects.toMatchObject({
@@ -80,9 +80,34 @@ describe('postgres: when the server goes away', () => {
     })
     await expect(store.findEpochs('t', ['c'])).rejects.toMatchObject({ code: 'store-unavailable' })
     await server.start()
-    expect(await store.append('t', 's', [item('c')])).toBe(2)
+    await until(() => store.append('t', 's', [item('c')]).then(Boolean, () => false))
+    expect(await store.version('t', 's')).toBe(2)
     await store.close()
   })
+
+  it.each(['answers nothing more', 'answers too late'])(
+    'waits once for a server that %s, and asks it again until it answers',
+    async (what) => {
+      const line = await flakyLine(server.socket)
+      const store = postgresStore({ url: line.url, schema: 'slow', retryForMs: 3_000 })
+      await store.append('t', 's', [item('a')])
+      line.delay(what === 'answers too late' ? 400 : Infinity)
+      await store.append('t', 's', [item('b')]).catch((error: unknown) => {
+        expect(error).toMatchObject({ code: 'store-unavailable', retryable: true })
+      })
+      // The first call of each second asks how fast it is; no other reaches the server.
+      await store.version('t', 's').catch(() => undefined)
+      const before = line.messages()
+      for (let i = 0; i < 20; i++)
+        await expect(store.version('t', 's')).rejects.toMatchObject({ code: 'store-unavailable' })
+      expect(line.messages() - before).toBeLessThanOrEqual(4)
+      line.delay(0)
+      await until(() => store.append('t', 's', [item('c')]).then(Boolean, () => false))
+      expect((await readAll(store, 't', 's')).at(-1)?.record).toMatchObject({ identity: 'c' })
+      await store.close()
+      await line.close()
+    },
+  )
 
   it('says what is wrong with an address', async () => {
     const store = postgresStore({ url: server.url.replace('/postgres?', '/nowhere?') })

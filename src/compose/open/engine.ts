@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlimsollError } from '../../core/errors.ts'
+import { SYSTEM_TENANT } from '../../core/handles.ts'
+import { artifactAddress, statOf } from '../../drivers/artifacts/artifact.ts'
+import { heldArtifacts, type HeldArtifacts } from '../../drivers/artifacts/held.ts'
 import { messageOf } from '../../core/values.ts'
-import { artifactAddress } from '../../drivers/artifacts/artifact.ts'
 import { artifactsBeside, openArtifacts } from '../../drivers/open-artifacts.ts'
 import { shellFiles } from '../../drivers/artifacts/shell-files.ts'
 import { keyFromEnvironment } from '../../drivers/crypto/seal.ts'
@@ -37,6 +39,8 @@ export interface OpenEngine {
   secret(): Promise<Uint8Array>
   deps(): Promise<EngineDeps>
   artifacts(): Promise<ArtifactStore>
+  /** Whether both stores can be written. @throws what one of them says when it cannot */
+  isReady(): Promise<boolean>
   /** The model that reads artifacts. */
   extraction(): Promise<Summarizer | undefined>
   /** Ends background work and writes the outboxes; returns the error when something cannot be written. */
@@ -65,8 +69,16 @@ export function openEngine(
   const calibrations = tenantCalibrations(sessions, { onEvent: note })
   const secret = once(() => findSecret(options.secret, sessions))
   const inThread = presentInThread(presentText)
+  let artifacts: HeldArtifacts | undefined
+  const held = (store: ArtifactStore, addressOf: EngineDeps['addressOf']): HeldArtifacts =>
+    (artifacts = heldArtifacts(store, {
+      statOf: (tenant, bytes, meta) => statOf(addressOf(tenant, bytes), bytes, meta, clock.now()),
+      onAway: (tenant, { session = '' }, { message: cause }) =>
+        emit({ type: 'degraded', what: 'artifact store', cause, tenant, session, at: clock.now() }),
+    }))
   const deps = once(async (): Promise<EngineDeps> => {
     const key = await secret()
+    const addressOf = artifactAddress(key)
     const url = typeof options.artifacts === 'string' ? options.artifacts : artifactsBeside(storeUrl ?? 'memory:')
     const catalogue = models.catalogue()
     const registry = createToolRegistry(options.toolSummaries)
@@ -94,9 +106,9 @@ export function openEngine(
       keyName: (credential) => `k_${createHmac('sha256', key).update(`key:${credential}`).digest('hex').slice(0, 32)}`,
       catalogue,
       sessions,
-      artifacts: files?.store ?? own,
+      artifacts: held(files?.store ?? own, addressOf),
       fileFor: files?.fileFor,
-      addressOf: artifactAddress(key),
+      addressOf,
       present: inline,
       // `toolSummaries` are functions, which cannot be passed to a thread.
       presentLong: options.toolSummaries === undefined ? inThread.present : undefined,
@@ -111,10 +123,21 @@ export function openEngine(
     }
     return redactor === undefined ? all : redactingDeps(all, redactor)
   })
+  const check = async (): Promise<boolean> => {
+    await deps()
+    await sessions.setValue(SYSTEM_TENANT, 'ready', String(clock.now()))
+    await artifacts?.checkWritable()
+    return true
+  }
+  let ready: { readonly until: number; readonly answer: Promise<boolean> } | undefined
   return {
     secret,
     deps,
     artifacts: async () => (await deps()).artifacts,
+    isReady() {
+      if (ready === undefined || clock.now() >= ready.until) ready = { until: clock.now() + READY_MS, answer: check() }
+      return ready.answer
+    },
     extraction: once(async () => {
       const { summarizer, redact } = await deps()
       if (options.extraction === undefined) return summarizer
@@ -123,7 +146,7 @@ export function openEngine(
     }),
     async flush() {
       await background.close()
-      return flushAll(outboxes)
+      return flushAll(artifacts === undefined ? outboxes : new Set([...outboxes, artifacts.flush]))
     },
     saveLearned: () => calibrations.flush(),
     async close() {
@@ -172,6 +195,9 @@ function openMeter(
     loadTokenizer: exactTokens === true ? async (model) => void (await sharpen(model)) : undefined,
   }
 }
+
+/** Anybody may ask whether we are ready; each answer writes to the disk. */
+const READY_MS = 1_000
 
 /** Longer than the pause after which an unreachable store is tried again. */
 const ONCE_MORE_MS = 1_100

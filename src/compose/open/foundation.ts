@@ -31,7 +31,6 @@ export interface Foundation {
   /** Sends an event that belongs to no tenant. */
   readonly note: (body: EventBody) => void
   on(listener: EventSink): () => void
-  isReady(): Promise<boolean>
   /** Closes the store, then the log file. */
   readonly closings: readonly (() => Promise<void>)[]
 }
@@ -87,7 +86,6 @@ export function openFoundation(options: PlimsollOptions): Foundation {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    isReady: async () => (await sessions.version(SYSTEM_TENANT, 'ready')) >= 0,
     closings: [async () => sessions.close(), async () => logFile?.close()],
   }
 }

@@ -71,11 +71,14 @@ function tenantArtifacts(postgres: Postgres, tenant: string, key: Uint8Array, se
 
   /** Every change to a tenant's artifacts, beside others or alone. */
   const change = <T>(alone: boolean, job: (queries: Queries) => Promise<T>): Promise<T> =>
-    postgres.transaction(async (queries) => {
-      const lock = alone ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
-      await queries.query(`SELECT ${lock}(hashtextextended($1, 0))`, [`plimsoll artifacts ${owner}`])
-      return job(queries)
-    })
+    postgres.transaction(
+      async (queries) => {
+        const lock = alone ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
+        await queries.query(`SELECT ${lock}(hashtextextended($1, 0))`, [`plimsoll artifacts ${owner}`])
+        return job(queries)
+      },
+      { patient: alone },
+    )
 
   return {
     put: ({ handle, stat, sealed, session, now }) =>

@@ -37,7 +37,8 @@ async function migrate(postgres: Postgres, part: SchemaPart): Promise<MigrationR
   const to = part.migrations.length
   const [row] = await postgres.query('SELECT to_regclass($1)::text AS meta', [`${schema}.meta`])
   const from = row?.['meta'] === null ? 0 : await versionOf(postgres, part)
-  const applied = from === to ? [] : await postgres.transaction((queries) => climb(queries, schema, part))
+  const applied =
+    from === to ? [] : await postgres.transaction((queries) => climb(queries, schema, part), { patient: true })
   const [stored] = await postgres.query('SELECT value FROM meta WHERE key = $1', [`${part.name}-seal`])
   if (stored?.['value'] !== part.seal.fingerprint) {
     throw sealMismatch(`schema ${schema}`, String(stored?.['value']), part.seal)

@@ -16,6 +16,8 @@ export interface ToolOffer {
   readonly tools: readonly NewTool[]
   /** What this history was sent with before; undefined at its first request. */
   readonly declared?: readonly string[]
+  /** The same of a history that nothing was taken out of: it leaves with the same tools whenever it is sent again. @default `declared` */
+  readonly declaredFirst?: readonly string[]
   /** They came with an epoch: thinking from before it is bound to a prefix without them. */
   readonly withEpoch?: boolean
   /** Only what was declared before: the request leaves no choice of tools. */
@@ -72,12 +74,15 @@ export function openOffer(
   const isBound =
     catalogue.resolve(gauge.model).info.bindsThinking && conversation.items.some(({ kind }) => kind === 'reasoning')
   const standing = tools.filter(({ name }) => before?.includes(name) === true)
+  const { declaredFirst: first } = offer
+  const untouched = first === undefined ? standing : tools.filter(({ name }) => first.includes(name))
+  const edited = offer.withEpoch === true ? untouched : standing
   if (withheld && !isBound) return NOTHING
   if (withheld || isClosed)
     return {
       ...NOTHING,
-      always: standing,
-      withEdits: standing,
+      always: untouched,
+      withEdits: edited,
       withEpoch: standing,
       unbinds: offer.withEpoch === true,
       forbids: withheld,
@@ -92,13 +97,18 @@ export function openOffer(
   const isCheap = (): boolean =>
     tools.some(({ name }) => name === ownReader) ||
     added(conversation, compact) <= SHARE_FROM_THE_START * meter.measure(gauge, conversation, 0).count.tokens
-  const always = before !== undefined || isBound ? standing : fitting.length > 0 && isCheap() ? compact : []
+  const always = before !== undefined || isBound ? untouched : fitting.length > 0 && isCheap() ? compact : []
   // What came with an epoch or an edit stays as it was, whatever is installed later.
   const withEpoch = fitting.length > standing.length ? fitting : standing
   return {
     always,
     // In front of a cached prompt they wait for an epoch, which changes it anyway.
-    withEdits: (before === undefined || !isCached) && always.length === 0 && !isBound ? fitting : always,
+    withEdits:
+      (before === undefined || !isCached) && always.length === 0 && !isBound
+        ? fitting
+        : before === undefined
+          ? always
+          : edited,
     withEpoch,
     unbinds: offer.withEpoch === true || (isBound && always.length < withEpoch.length),
     forbids: false,

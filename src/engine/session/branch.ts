@@ -9,7 +9,6 @@ import type { FirstSendEdit, LogRecord, MeasuredRequest, Epoch, UsageSeen } from
 import type { FoundEpoch } from '../../ports/session-store.ts'
 import type { Readers } from '../readers/reader-tools.ts'
 import type { Count } from '../../core/count.ts'
-import type { ArtifactMeta } from '../../ports/artifact-store.ts'
 import type { Proposal } from '../epoch/cascade/draft.ts'
 import { ItemSizes, type Suspect } from '../learning/item-sizes.ts'
 import type { RunningWork } from './background-work.ts'
@@ -272,23 +271,15 @@ class Caches {
   }
 }
 
-interface WaitingArtifact {
-  readonly bytes: Uint8Array
-  readonly meta: ArtifactMeta
-}
-
-/** Beyond this, only the client's transcript holds the bytes until the store is back. */
-const MOST_ARTIFACT_BYTES = 64 * 1024 * 1024
 const MOST_RECORDS = 10_000
 
-/** Log entries, epochs and artifacts that wait in memory until the store is back. */
+/** Log entries and epochs that wait in memory until the store is back. */
 class Outbox {
   records: readonly LogRecord[] = []
   epochs: readonly Epoch[] = []
-  artifacts: ReadonlyMap<string, WaitingArtifact> = new Map()
 
   get isEmpty(): boolean {
-    return this.records.length + this.epochs.length + this.artifacts.size === 0
+    return this.records.length + this.epochs.length === 0
   }
 
   /** Without items: the next request contains them again, and they are archived then. */
@@ -301,20 +292,11 @@ class Outbox {
     this.epochs = [...this.epochs, epoch]
   }
 
-  /** False when the artifact does not fit. */
-  addArtifact(handle: string, artifact: WaitingArtifact): boolean {
-    const others = [...this.artifacts.values()].reduce((sum, { bytes }) => sum + bytes.length, 0)
-    const fits = this.artifacts.has(handle) || others + artifact.bytes.length <= MOST_ARTIFACT_BYTES
-    if (fits) this.artifacts = new Map([...this.artifacts, [handle, artifact]])
-    return fits
-  }
-
-  take(): Pick<Outbox, 'records' | 'epochs' | 'artifacts'> {
-    const { records, epochs, artifacts } = this
+  take(): Pick<Outbox, 'records' | 'epochs'> {
+    const { records, epochs } = this
     this.records = []
     this.epochs = []
-    this.artifacts = new Map()
-    return { records, epochs, artifacts }
+    return { records, epochs }
   }
 }
 

@@ -1,5 +1,4 @@
 import { messageOf } from '../../core/values.ts'
-import { createHash } from 'node:crypto'
 import { isPlimsollError } from '../../core/errors.ts'
 import type { FirstSendEdit } from '../../core/records.ts'
 import type { FoundEpoch, StoredRecord } from '../../ports/session-store.ts'
@@ -96,18 +95,10 @@ export function tolerantDeps(deps: EngineDeps, branch: Branch): TolerantDeps {
         // A missing reference is restored from the log before anything is pruned.
         reference: or(artifacts, artifacts.reference, () => undefined),
         prune: or(artifacts, artifacts.prune, () => []),
-        put: or(artifacts, artifacts.put, (owner, bytes, meta = {}) => {
-          const handle = deps.addressOf(owner, bytes)
-          if (!outbox.addArtifact(handle, { bytes, meta }))
-            goDown('artifact store', `the outbox in memory has no room for ${handle}`)
-          return { ...meta, handle, bytes: bytes.length, sha256: sha256Of(bytes), createdAt: clock.now() }
-        }),
       },
     },
   }
 }
-
-const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 function knownEpochs({ session, log, outbox }: Branch, chains: readonly string[]): FoundEpoch[] {
   const wanted = new Set(chains)
@@ -127,7 +118,6 @@ export async function flushOutbox({ deps, isDown }: TolerantDeps, branch: Branch
   const { outbox } = branch
   if (isDown()) return
   const waiting = outbox.take()
-  for (const { bytes, meta } of waiting.artifacts.values()) await deps.artifacts.put(branch.tenant, bytes, meta)
   if (waiting.records.length > 0) await appendTo(deps, branch, waiting.records)
   for (const epoch of waiting.epochs) await deps.sessions.claimEpoch(branch.tenant, branch.session, epoch)
 }

@@ -69,10 +69,13 @@ export async function seedCalibration(deps: EngineDeps, { tenant, agent, log }: 
   log.begin({ v: RECORD_VERSION, at: deps.clock.now(), agent, type: 'calibration', state: { v, models } })
 }
 
-/** Stores texts as artifacts before a view mentions their handles. */
-export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<void> {
-  for (const { text, content = Buffer.from(text), mime, tool, callId, about } of texts)
-    await putArtifact(deps, branch, content, { tool, callId, ...about, ...(mime !== undefined && { mime }) })
+/** Stores texts as artifacts before a view mentions their handles. False when one of them could not be stored. */
+export async function storeTexts(deps: EngineDeps, branch: Branch, texts: Iterable<StoredText>): Promise<boolean> {
+  for (const { text, content = Buffer.from(text), mime, tool, callId, about } of texts) {
+    const meta = { tool, callId, ...about, ...(mime !== undefined && { mime }) }
+    if (!(await putArtifact(deps, branch, content, meta))) return false
+  }
+  return true
 }
 
 interface Decided {

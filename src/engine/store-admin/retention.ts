@@ -1,4 +1,5 @@
 import { messageOf } from '../../core/values.ts'
+import { isPlimsollError } from '../../core/errors.ts'
 import { handlesIn, type Handle } from '../../core/handles.ts'
 import type { LogRecord } from '../../core/records.ts'
 import type { Branch } from '../session/branch.ts'
@@ -34,15 +35,22 @@ async function cleanUp(deps: EngineDeps, branch: Branch): Promise<void> {
   }
 }
 
+/** False when it can neither be written nor held in memory until the store is back. */
 export async function putArtifact(
   deps: EngineDeps,
   branch: Branch,
   bytes: Uint8Array,
   meta: Omit<ArtifactMeta, 'session'>,
-): Promise<void> {
-  const { handle } = await deps.artifacts.put(branch.tenant, bytes, { ...meta, session: branch.session })
-  branch.referenced.add(handle)
+): Promise<boolean> {
+  try {
+    const { handle } = await deps.artifacts.put(branch.tenant, bytes, { ...meta, session: branch.session })
+    branch.referenced.add(handle)
+  } catch (error) {
+    if (!isPlimsollError(error, 'store-unavailable')) throw error
+    return false
+  }
   await cleanUp(deps, branch)
+  return true
 }
 
 /** References the artifacts of edits from another session, so that they outlive that session. */

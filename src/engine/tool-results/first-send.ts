@@ -40,11 +40,12 @@ export async function takeIn(resolved: Resolved): Promise<TakenIn> {
   })
   const turns = fresh.length === 0 ? [] : turnsIn(context, found, fresh)
   const suspects = turns.filter((turn) => needsLook(context, turn))
-  const edits = suspects.length === 0 ? [] : await shortened(context, found, turns, suspects)
-  const originals = edits.flatMap(({ index, about }) =>
+  const proposed = suspects.length === 0 ? [] : await shortened(context, found, turns, suspects)
+  const originals = proposed.flatMap(({ index, about }) =>
     about === undefined ? [] : [{ ...storedText(conversation.items[index]!), about }],
   )
-  if (originals.length > 0) await storeTexts(deps, branch, originals)
+  // What cannot be kept is not cut. Where it does not fit whole, it is shortened with the rest; the client's own history has it.
+  const edits = originals.length === 0 || (await storeTexts(deps, branch, originals)) ? proposed : []
   const firstSend = new Map([...found.firstSend, ...edits.map(({ index, record }) => [index, record] as const)])
   const standing = edits.length === 0 ? found : { ...found, firstSend }
   if (standing.epoch !== undefined || firstSend.size > 0) await keepAlive(deps, branch, standing)

@@ -162,7 +162,7 @@ function draftOf(
 async function keep(
   deps: EngineDeps,
   branch: Branch,
-  { tool, callId }: ToolResultRequest,
+  { tool, callId, output }: ToolResultRequest,
   measured: Measured,
   grant: BudgetGrant,
   limit: Limit,
@@ -181,8 +181,11 @@ async function keep(
   if (full.step === 'full') return { text, truncated: false, originalBytes, report: full }
   const { derived } = draft
   const handle = derived?.handles[0] ?? measured.handle()
-  if (derived === undefined) await putArtifact(deps, branch, bytes, { tool, callId, ...about })
-  else await reference(deps, branch, derived.handles)
+  if (derived !== undefined) await reference(deps, branch, derived.handles)
+  else if (!(await putArtifact(deps, branch, bytes, { tool, callId, ...about })) && typeof output === 'string') {
+    // What cannot be kept is not cut: nobody else has it.
+    return { text: output, truncated: false, originalBytes, report: { ...full, step: 'full' } }
+  }
   const audit: Audit = {
     v: RECORD_VERSION,
     at,

@@ -110,6 +110,7 @@ export async function withHiddenSteps<R extends AskingRequest>(
   const offer = (): ToolOffer => ({
     tools: mayDeclare ? readerTools(names.filter(isOurs)) : [],
     declared: standing?.tools,
+    declaredFirst: standing?.first,
     withEpoch: standing?.withEpoch,
     isClosed: admission === 'closed',
   })
@@ -119,7 +120,11 @@ export async function withHiddenSteps<R extends AskingRequest>(
     async declared({ declared, epoch }) {
       const isNew = standing === undefined || declared.some((name) => !standing!.tools.includes(name))
       if (!mayDeclare || !isNew || (admission === 'closed' && declared.length === 0)) return
-      standing = { tools: declared, withEpoch: (epoch !== undefined && standing !== undefined) || undefined }
+      standing = {
+        tools: declared,
+        withEpoch: (epoch !== undefined && standing !== undefined) || undefined,
+        first: standing?.first ?? standing?.tools,
+      }
       await deps.steps.declare(owner, list, standing)
     },
     stream: () => wire.stream(mayDeclare ? isOurs : () => false),
@@ -185,6 +190,8 @@ interface Declared {
   readonly tools: readonly string[]
   /** They were added by an epoch. */
   readonly withEpoch?: boolean
+  /** What requests were sent with before anything was taken out; absent where that is `tools`. */
+  readonly first?: readonly string[]
 }
 
 /** The hidden steps of one answer, and a hash of its visible part. */

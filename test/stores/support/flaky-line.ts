@@ -6,6 +6,10 @@ export interface FlakyLine {
   loseNext(what: 'request' | 'answer'): void
   /** How many were lost so far. */
   lost(): number
+  /** Everything that a client sends arrives so much later, or never. */
+  delay(ms: number): void
+  /** How many messages clients have sent. */
+  messages(): number
   close(): Promise<void>
 }
 
@@ -13,6 +17,8 @@ export interface FlakyLine {
 export async function flakyLine(socket: string): Promise<FlakyLine> {
   let armed: 'request' | 'answer' | undefined
   let lost = 0
+  let delayMs = 0
+  let messages = 0
   const open = new Set<Socket>()
   const server = createServer((client) => {
     const upstream = connect(socket)
@@ -27,7 +33,10 @@ export async function flakyLine(socket: string): Promise<FlakyLine> {
       if (what !== undefined) armed = undefined
       if (what === 'request') return cut()
       if (what === 'answer') swallow = true
-      upstream.write(message)
+      messages++
+      const pass = (): unknown => upstream.destroyed || upstream.write(message)
+      if (delayMs === 0) pass()
+      else if (delayMs !== Infinity) setTimeout(pass, delayMs)
     })
     upstream.on('data', (answer) => (swallow ? cut() : client.write(answer)))
     for (const [one, other] of [
@@ -49,6 +58,10 @@ export async function flakyLine(socket: string): Promise<FlakyLine> {
       armed = what
     },
     lost: () => lost,
+    delay(ms) {
+      delayMs = ms
+    },
+    messages: () => messages,
     async close() {
       for (const one of open) one.destroy()
       await new Promise((resolve) => server.close(resolve))

@@ -1,6 +1,11 @@
 import type { MaintainedStore } from '../../../ports/store-maintenance.ts'
 import { plainSeal, type Seal } from '../../crypto/seal.ts'
-import { connectPostgres, type Postgres, type PostgresOptions } from '../../postgres/connection.ts'
+import {
+  connectPostgres,
+  type Postgres,
+  type PostgresOptions,
+  type TransactionOptions,
+} from '../../postgres/connection.ts'
 import { migrated } from '../../postgres/migrate.ts'
 import { ask, runInTurn, type Dialect, type Job, type Statement } from '../sql/job.ts'
 import { contextOf, sqlStore, type SqlStoreOptions } from '../sql/store.ts'
@@ -84,10 +89,10 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
     ({ sql, values }: Statement) =>
       query(numbered(sql), values)
 
-  async function transact<T>(job: (isAgain: boolean) => Job<T>, { once = false } = {}): Promise<T> {
+  async function transact<T>(job: (isAgain: boolean) => Job<T>, how: TransactionOptions = {}): Promise<T> {
     const postgres = await ready()
     let attempts = 0
-    return postgres.transaction((queries) => runInTurn(job(attempts++ > 0), send(queries)), { once })
+    return postgres.transaction((queries) => runInTurn(job(attempts++ > 0), send(queries)), how)
   }
 
   return sqlStore(
@@ -99,10 +104,13 @@ export function postgresStore(options: PostgresStoreOptions): MaintainedStore {
       read: async (job) => runInTurn(job(), send(await ready())),
       // In one snapshot, so that live writers do not disturb it.
       check: (job) =>
-        transact(function* () {
-          yield* ask('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-          return yield* job()
-        }),
+        transact(
+          function* () {
+            yield* ask('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+            return yield* job()
+          },
+          { patient: true },
+        ),
       write: transact,
       migrate: async () => (await ready()).report,
       close: () => connection.close(),

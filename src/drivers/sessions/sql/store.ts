@@ -22,6 +22,8 @@ export interface WriteHow {
   readonly flushed?: boolean
   /** A broken connection is not tried again, since the job cannot tell whether it is done. @default false */
   readonly once?: boolean
+  /** Nobody's request waits for it. @default false */
+  readonly patient?: boolean
 }
 
 /** A database that the store is opened on. Jobs are made anew for each attempt. */
@@ -135,29 +137,36 @@ export function sqlStore(name: 'sqlite' | 'postgres', connection: SqlConnection,
       return read(() => search(context, tenant, query, { ...options, limit }))
     },
 
-    fork: (tenant, from, to, version) => write(() => fork(context, tenant, from, to, version), { once: true }),
+    fork: (tenant, from, to, version) =>
+      write(() => fork(context, tenant, from, to, version), { once: true, patient: true }),
 
     async remove(tenant, session) {
-      const isRemoved = await write(function* () {
-        const { id } = yield* headOf(tenant, session)
-        if (id !== 0) yield* remove(context, id)
-        return id !== 0
-      })
+      const isRemoved = await write(
+        function* () {
+          const { id } = yield* headOf(tenant, session)
+          if (id !== 0) yield* remove(context, id)
+          return id !== 0
+        },
+        { patient: true },
+      )
       if (isRemoved) await connection.removed?.()
       return isRemoved
     },
 
     async prune(tenant, before) {
-      const names = await write(function* () {
-        const rows = yield* ask(
-          `SELECT id, ${dialect.text('s.name')} AS name FROM sessions s WHERE tenant = ${TENANT} AND updated_at < ?
+      const names = await write(
+        function* () {
+          const rows = yield* ask(
+            `SELECT id, ${dialect.text('s.name')} AS name FROM sessions s WHERE tenant = ${TENANT} AND updated_at < ?
            ORDER BY s.name${dialect.forUpdate}`,
-          tenant,
-          before,
-        )
-        for (const row of rows) yield* remove(context, int(row, 'id'))
-        return rows.map((row) => text(row, 'name'))
-      })
+            tenant,
+            before,
+          )
+          for (const row of rows) yield* remove(context, int(row, 'id'))
+          return rows.map((row) => text(row, 'name'))
+        },
+        { patient: true },
+      )
       if (names.length > 0) await connection.removed?.()
       return names
     },

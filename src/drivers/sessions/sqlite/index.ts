@@ -14,7 +14,7 @@ import { writeQueue } from './write-queue.ts'
 export interface SqliteStoreOptions extends SqlStoreOptions {
   /** The database file. It and its directory are made, for this user only, when the store is first used. */
   path: string
-  /** How long a write waits for other processes. @default 10_000 */
+  /** How long a write waits for another process; the writes after it wait a quarter of a second until one gets through. @default 8_000 */
   lockTimeoutMs?: number
 }
 
@@ -54,7 +54,7 @@ const run = <T>(db: SqliteDatabase, job: Job<T>): T => runAtOnce(job, ({ sql, va
  * loss included. The file is opened on first use.
  */
 export function sqliteStore(options: SqliteStoreOptions): MaintainedStore {
-  const { lockTimeoutMs = 10_000, seal = plainSeal } = options
+  const { lockTimeoutMs = 8_000, seal = plainSeal } = options
   const path = resolve(options.path)
   const context = contextOf(SQLITE, options)
   let connection: Promise<Connection> | undefined

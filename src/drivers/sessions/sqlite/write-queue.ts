@@ -19,6 +19,7 @@ interface Outcome {
 const SLICE_MS = 10
 const FIRST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 50
+const LOCKED_MS = 250
 /** One flush for all that was committed meanwhile without waiting for the disk. */
 const SOON_MS = 50
 
@@ -30,6 +31,8 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   let soon: NodeJS.Timeout | undefined
   /** Something acknowledged is not on disk yet. */
   let isOwed = false
+  /** Another process held the lock all the time that the last write waited for it. */
+  let isLocked = false
 
   async function drain(): Promise<void> {
     while (waiting.length > 0) {
@@ -47,12 +50,17 @@ export function writeQueue(path: string, open: () => Promise<SqliteDatabase>, lo
   }
 
   async function commit(batch: readonly Job[]): Promise<readonly Outcome[]> {
-    const deadline = performance.now() + lockTimeoutMs
+    // An agent waits once, not with each of its writes.
+    const deadline = performance.now() + Math.min(lockTimeoutMs, isLocked ? LOCKED_MS : lockTimeoutMs)
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {
-        return transact(await open(), batch, path)
+        const outcomes = transact(await open(), batch, path)
+        isLocked = false
+        return outcomes
       } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw error
+        if (!isBusy(error)) throw error
+        isLocked = performance.now() > deadline
+        if (isLocked) throw error
       }
       // Another process writes. Jitter keeps those that failed together from trying together.
       await delay(wait * (0.5 + Math.random()))
