@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -135,6 +135,7 @@ describe('closing with a full disk', () => {
 
 describe('a store that cannot be used', () => {
   const seal = (letter: string) => aesSeal(Buffer.from(letter.repeat(32)))
+  const garbage = join(mkdtempSync(join(tmpdir(), 'plimsoll-garbage-')), 'p.db')
   const TROUBLES: Readonly<Record<string, () => Promise<ReturnType<typeof sqliteStore>>>> = {
     'has another key': async () => {
       const path = join(mkdtempSync(join(tmpdir(), 'plimsoll-key-')), 'p.db')
@@ -144,9 +145,8 @@ describe('a store that cannot be used', () => {
       return sqliteStore({ path, seal: seal('b') })
     },
     'is no database': async () => {
-      const path = join(mkdtempSync(join(tmpdir(), 'plimsoll-garbage-')), 'p.db')
-      writeFileSync(path, 'This is not a database.'.repeat(400))
-      return sqliteStore({ path })
+      writeFileSync(garbage, 'This is not a database.'.repeat(400))
+      return sqliteStore({ path: garbage })
     },
     'holds records of a newer package': async () => {
       const path = join(mkdtempSync(join(tmpdir(), 'plimsoll-newer-')), 'p.db')
@@ -168,5 +168,7 @@ describe('a store that cannot be used', () => {
       if (name !== 'is no database') expect(answer.headers.get('x-plimsoll-verdict')).toBe('bypassed')
     }
     expect(events.some(({ type }) => type === 'degraded')).toBe(true)
+    // What went on from memory is written where there is a database again.
+    rmSync(garbage, { force: true })
   })
 })

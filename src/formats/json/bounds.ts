@@ -11,7 +11,7 @@ export const BODY_BOUNDS = {
   /** Names in one object. */
   names: 50_000,
   /** Entries of one list near the root: messages, and the parts of one. */
-  messages: 15_000,
+  messages: 50_000,
   tools: 5_000,
 } as const
 

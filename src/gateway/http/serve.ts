@@ -112,7 +112,7 @@ async function route(
   const meant = deps.table.resolve(path, header)
   if (meant === undefined) {
     const known = deps.table.prefixes.map((name) => `/${name}`).join(', ')
-    throw new PlimsollError('not-found', `No upstream for ${JSON.stringify(path.split('?')[0]!.slice(0, 200))}.`, {
+    throw new PlimsollError('not-found', `No upstream for ${JSON.stringify(withoutKeys(path).slice(0, 200))}.`, {
       advice: `Known prefixes: ${known}.`,
     })
   }
@@ -244,6 +244,9 @@ export interface ProxyLine {
   readonly error?: string
 }
 
+/** The path of what is no model call. Some clients put a key into it, and every key is longer than what a path usually names. */
+const withoutKeys = (path: string): string => path.split('?')[0]!.replace(/[^/]{24,}/g, '…')
+
 function lineOf(
   method: string,
   path: string,
@@ -254,7 +257,7 @@ function lineOf(
 ): ProxyLine {
   return {
     method,
-    path: path.split('?')[0]!,
+    path: turn === undefined ? withoutKeys(path) : path.split('?')[0]!,
     status: response.statusCode,
     ms: Math.round(ms),
     ...(turn !== undefined && {
