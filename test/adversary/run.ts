@@ -349,7 +349,21 @@ function judge(): void {
 
 const total = (): number => [...seen.values()].reduce((sum, counts) => sum + (counts.get('requests') ?? 0), 0)
 
+/** One line for each class, and what must not be. */
+function judged(): void {
+  for (const [name, counts] of seen)
+    console.log(`${name}: ${[...counts].map(([what, number]) => `${what} ${number.toLocaleString('en')}`).join(', ')}`)
+  const wrong = [...seen.values()].flatMap((counts) => [...counts.keys()]).filter((what) => MUST_BE_ZERO.test(what))
+  console.log(wrong.length === 0 ? 'Nothing that must not be.' : `MUST NOT BE: ${wrong.join(', ')}`)
+  process.exitCode = wrong.length === 0 ? 0 : 1
+}
+
 async function main(): Promise<void> {
+  // A run that is interrupted says what it saw.
+  process.once('SIGINT', () => {
+    judged()
+    process.exit()
+  })
   console.log(`seed ${SEED}, ${MINUTES} minutes or more, until ${REQUESTS.toLocaleString('en')} requests are sent`)
   const until = Date.now() + MINUTES * 60_000
   for (let round = 0; Date.now() < until || total() < REQUESTS; round++) {
@@ -367,12 +381,8 @@ async function main(): Promise<void> {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()))
     console.log(`round ${round + 1}: ${total().toLocaleString('en')} requests`)
   }
-  for (const [name, counts] of seen)
-    console.log(`${name}: ${[...counts].map(([what, number]) => `${what} ${number.toLocaleString('en')}`).join(', ')}`)
-  const wrong = [...seen.values()].flatMap((counts) => [...counts.keys()]).filter((what) => MUST_BE_ZERO.test(what))
+  judged()
   rmSync(home, { recursive: true, force: true })
-  console.log(wrong.length === 0 ? 'Nothing that must not be.' : `MUST NOT BE: ${wrong.join(', ')}`)
-  process.exitCode = wrong.length === 0 ? 0 : 1
 }
 
 await main().finally(() => proxy?.kill('SIGKILL'))
