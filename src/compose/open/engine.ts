@@ -205,8 +205,10 @@ const ONCE_MORE_MS = 1_100
 /** Writes the sessions' outboxes; returns an error when acknowledged entries cannot be written. */
 async function flushAll(outboxes: ReadonlySet<() => Promise<boolean>>): Promise<PlimsollError | undefined> {
   const tryAll = async (): Promise<number> => {
-    const flushed = await Promise.all([...outboxes].map((flush) => flush().catch(() => false)))
-    return flushed.filter((isFlushed) => !isFlushed).length
+    let left = 0
+    // One after another: the first finds out whether the store is back.
+    for (const flush of outboxes) if (!(await flush().catch(() => false))) left++
+    return left
   }
   if (outboxes.size === 0 || (await tryAll()) === 0) return undefined
   await delay(ONCE_MORE_MS)

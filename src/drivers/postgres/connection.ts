@@ -9,7 +9,7 @@ export interface PostgresOptions {
   url: string
   /** Connections of this process. @default 10 */
   poolSize?: number
-  /** How long a call tries before it fails; once one failed, the others fail at once until the server answers again. @default 8_000 */
+  /** How long a call tries before it fails; once one failed, the others fail at once until the server answers again. @default 6_000 */
   retryForMs?: number
   /** A schema of its own for every table of ours. @default 'plimsoll' */
   schema?: string
@@ -51,7 +51,7 @@ const awayUntil = new Map<string, number>()
  * waits once, not with each of its calls.
  */
 export function connectPostgres(options: PostgresOptions) {
-  const { url, poolSize = 10, retryForMs = 8_000, schema = 'plimsoll' } = options
+  const { url, poolSize = 10, retryForMs = 6_000, schema = 'plimsoll' } = options
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new PlimsollError(
       'bad-config',
