@@ -1,6 +1,6 @@
-import { isPlimsollError } from '../core/errors.ts'
-import type { SessionStore } from '../ports/session-store.ts'
-import { BoundedMap, jointKey } from '../util/bounded-map.ts'
+import { isPlimsollError } from '../../core/errors.ts'
+import type { SessionStore } from '../../ports/session-store.ts'
+import { BoundedMap, jointKey } from '../../util/bounded-map.ts'
 
 type Values = Pick<SessionStore, 'getValue' | 'setValue'>
 
