@@ -30,7 +30,8 @@ function remembered(resolve: Catalogue['resolve']): Catalogue['resolve'] {
   const known = new BoundedMap<string, Resolution>(MOST_RESOLVED)
   return (model) => {
     const found = known.get(model) ?? resolve(model)
-    known.set(model, found)
+    // A hostile name may be megabytes long.
+    if (model.length <= 512) known.set(model, found)
     return found
   }
 }
