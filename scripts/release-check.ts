@@ -1,15 +1,18 @@
 /**
- * Packs the package as it would be published, installs it as a stranger would, and measures its first steps.
+ * Packs the package as it would be published, installs it as a stranger would, measures its first steps, and says the hash of the tarball.
  *
  *   npm run release:check
+ *   npm run release:check -- --out plimsoll.tgz    writes the tarball, if everything holds; then: npm publish plimsoll.tgz
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { ADDRESS, readyForNpm } from './release.ts'
 
 const root = resolve(import.meta.dirname, '..')
-const MOST_MEGABYTES = 20
+const MOST_MEGABYTES = 25
 const MOST_IMPORT_MS = 120
 const MOST_HELP_MS = 100
 const MOST_DEMO_MS = 3_000
@@ -35,20 +38,22 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-release-'))
 try {
-  const [packed] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root, encoding: 'utf8' }).replace(
-      /^[^[]*/,
-      '',
-    ),
-  ) as [{ filename: string; size: number; unpackedSize: number; files: { path: string }[] }]
-  checkFiles(packed.files.map(({ path }) => path))
+  execFileSync('tar', ['-xzf', join(folder, pack(root, folder).filename), '-C', folder])
+  const unpacked = join(folder, 'package')
+  readyForNpm(unpacked, ADDRESS || 'https://example.org/plimsoll')
+  const packed = pack(unpacked, folder, '--ignore-scripts')
+  const tarball = join(folder, packed.filename)
+  checkFiles(
+    packed.files.map(({ path }) => path),
+    unpacked,
+  )
   const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
   console.log(
     `  ${packed.files.length} files, ${megabytes(packed.size)} packed, ${megabytes(packed.unpackedSize)} unpacked`,
   )
   checkChangelog()
   const app = join(folder, 'app')
-  install(app, join(folder, packed.filename))
+  install(app, tarball)
   const size = sizeOf(join(app, 'node_modules'))
   say(
     size <= MOST_MEGABYTES * 1e6,
@@ -73,6 +78,10 @@ try {
     demoCpu <= MOST_DEMO_MS,
     `demo takes ${seconds(demoCpu)} s of processor time (at most ${seconds(MOST_DEMO_MS)}); here it took ${seconds(performance.now() - started)} s`,
   )
+  say(ADDRESS !== '', `the address of the project is set (ADDRESS in scripts/release.ts)`)
+  console.log(`  sha256 ${createHash('sha256').update(readFileSync(tarball)).digest('hex')}  ${packed.filename}`)
+  const out = process.argv.indexOf('--out')
+  if (out > 0 && problems.length === 0) copyFileSync(tarball, process.argv[out + 1] ?? packed.filename)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -81,7 +90,20 @@ if (problems.length > 0) {
   process.exitCode = 1
 }
 
-function checkFiles(files: readonly string[]): void {
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly unpackedSize: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+function pack(from: string, to: string, ...flags: readonly string[]): Packed {
+  const args = ['pack', '--json', ...flags, '--pack-destination', to]
+  const printed = execFileSync('npm', args, { cwd: from, encoding: 'utf8' })
+  return (JSON.parse(printed.replace(/^[^[]*/, '')) as [Packed])[0]
+}
+
+function checkFiles(files: readonly string[], unpacked: string): void {
   const has = new Set(files)
   const named = [
     ...Object.values(manifest.exports).flatMap((entry) =>
@@ -94,17 +116,16 @@ function checkFiles(files: readonly string[]): void {
     missing.length === 0,
     `every export and command is in the package${missing.length === 0 ? '' : `, but not ${missing.join(', ')}`}`,
   )
-  const strangers = files.filter((file) => /\.map$|(?<!\.d)\.ts$|^(?:src|test|bench|scripts)\//.test(file))
+  const strangers = files.filter((file) => /\.map$|^(?:src|test|bench|scripts)\/|^dist\/.*(?<!\.d)\.ts$/.test(file))
   say(
     strangers.length === 0,
     `no maps and no sources are in it${strangers.length === 0 ? '' : `: ${strangers.slice(0, 5).join(', ')}`}`,
   )
-  const linked = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(
+  const linked = [...readFileSync(join(unpacked, 'README.md'), 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(
     (found) => found[1]!,
   )
   const dead = linked.filter((link) => !has.has(link) && !files.some((file) => file.startsWith(link)))
-  const own = dead.filter((link) => link !== 'CONTRIBUTING.md')
-  say(own.length === 0, `what the README links to is in it${own.length === 0 ? '' : `, but not ${own.join(', ')}`}`)
+  say(dead.length === 0, `what the README links to is in it${dead.length === 0 ? '' : `, but not ${dead.join(', ')}`}`)
 }
 
 function checkChangelog(): void {

@@ -11,6 +11,7 @@ import { defaultStore, findSecret } from '../plimsoll.ts'
 import { tellUnknownVariables } from '../settings/variables.ts'
 import type { MaintainedStore } from '../ports/store-maintenance.ts'
 import { withExamples } from './kit/examples.ts'
+import { harmless } from './kit/output.ts'
 
 /** Tenants that have sessions of users. */
 export async function tenantsOf({ sessions }: Stores, tenant?: string): Promise<readonly string[]> {
@@ -35,6 +36,23 @@ export async function tenantOfSession(stores: Stores, session: string, tenant?: 
   throw new PlimsollError('bad-input', `${holders.length} tenants have a session ${JSON.stringify(session)}.`, {
     advice: `Add --tenant with one of ${holders.join(', ')}.`,
   })
+}
+
+/** The session that a command is about, and its tenant: the one named, else the newest, which a reader at a terminal is told. */
+export async function sessionIn(
+  stores: Stores,
+  named: string | undefined,
+  { tenant, json }: StoreFlags,
+): Promise<{ readonly tenant: string; readonly session: string }> {
+  if (named !== undefined) return { tenant: await tenantOfSession(stores, named, tenant), session: named }
+  const [newest] = await listSessions(stores, tenant)
+  if (newest === undefined)
+    throw new PlimsollError('not-found', 'No session is stored yet.', {
+      advice: 'plimsoll chat and plimsoll proxy store sessions; --store names another store.',
+    })
+  // Not on standard output: that may be an export.
+  if (json !== true) process.stderr.write(harmless(`Newest session: ${newest.session}\n`))
+  return { tenant: newest.tenant, session: newest.session }
 }
 
 /** The artifact of a handle, and its tenant. */

@@ -32,6 +32,34 @@ export interface Reach {
   readonly agent?: string
 }
 
+/**
+ * For a server of one client that is started before it is known which conversation it serves. The first call that names one decides for the rest of
+ * the process, so that content of different tenants is never mixed.
+ */
+export interface Choice {
+  /** What can be named, for the client. */
+  list(): Promise<string>
+  /** @throws PlimsollError when there is no such conversation, or several tenants have one of this name */
+  scopeOf(session: string): Promise<McpScope>
+}
+
+/** The reach of each call, from the session that it names. @throws PlimsollError `bad-input` until one was named */
+export function chosenBy(plimsoll: Plimsoll, { list, scopeOf }: Choice): (session?: unknown) => Promise<Reach> {
+  let chosen: Reach | undefined
+  return async (session) => {
+    if (chosen === undefined && (typeof session !== 'string' || session === ''))
+      throw new PlimsollError('bad-input', 'It is not decided which conversation this server reads.', {
+        advice: `Ask the user which, and name it once as session of recall or context_status:\n${await list()}`,
+      })
+    chosen ??= reachOf(plimsoll, await scopeOf(session as string))
+    if (typeof session === 'string' && session !== chosen.session)
+      throw new PlimsollError('bad-input', `This server reads ${JSON.stringify(chosen.session)} only.`, {
+        advice: 'Start another one to read another conversation.',
+      })
+    return chosen
+  }
+}
+
 export interface Conversation {
   readonly session: string
   readonly agent: string
@@ -63,6 +91,15 @@ export async function conversationOf(reach: Reach, input: Readonly<Record<string
     : new PlimsollError('not-found', `No agent ${JSON.stringify(wanted.slice(0, 100))} works in this session.`, {
         advice: `Known: ${known}.`,
       })
+}
+
+/** Said with an answer that found nothing, where nothing is all there is: a reader must not take that for "it was never said". */
+export async function nothingHeld({ plimsoll, tenant, ...reach }: Reach, named: unknown): Promise<string> {
+  const session = reach.session ?? (named as string | undefined)
+  if (session === undefined)
+    return (await plimsoll.archive.sessions({ tenant, limit: 1 })).length > 0 ? '' : ' No conversation is stored yet.'
+  for await (const { type } of plimsoll.archive.read(session, { tenant })) if (type === 'item-seen') return ''
+  return ` The conversation ${JSON.stringify(session)} holds nothing yet.`
 }
 
 export const reachOf = (plimsoll: Plimsoll, { tenant = 'local', session, agent }: McpScope): Reach => ({

@@ -12,8 +12,9 @@ import {
   readSession,
   SESSION,
   type Content,
+  type Listed,
 } from './resources.ts'
-import { type Reach, PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
+import { type Choice, chosenBy, type Reach, PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 import { artifactList, readerTools, type McpTool, contextTools } from './tools.ts'
 import { recordOf } from '../core/values.ts'
 import { checkArguments } from '../settings/check.ts'
@@ -24,33 +25,66 @@ const INSTRUCTIONS =
   'Reads what was removed from a conversation to keep it inside the context window. A text like art_0123456789abcdefghjkmnpqrs is the ' +
   'handle of a stored tool output: open it with artifact_read, search it with artifact_grep. recall searches the whole conversation.'
 
-/** A server for one client, limited to its scope. */
-export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
+const toolsOf = (reach: Reach): readonly McpTool[] => [
+  artifactList(reach),
+  ...readerTools(reach),
+  ...contextTools(reach),
+]
+
+/** The tool as it is declared before a conversation is chosen; it runs over the one that a call chose. */
+const chosenFirst = (tool: McpTool, reachFor: ReachFor): McpTool => ({
+  ...tool,
+  async run({ session, ...input }, call) {
+    const own = toolsOf(await reachFor(session)).find(({ name }) => name === tool.name)!
+    return own.run(own.check(input), call)
+  },
+})
+
+type ReachFor = ReturnType<typeof chosenBy>
+
+/** A server for one client, limited to its scope, or to the conversation that its calls choose. */
+export function mcpServer(sdk: Sdk, reach: Reach, choose?: ReachFor): McpServer {
+  const reachFor: ReachFor = choose ?? (async () => reach)
   const { McpServer: Server, ResourceTemplate } = sdk
   const server = new Server(
     { name: 'plimsoll', title: 'Plimsoll', version: packageVersion() },
     { instructions: INSTRUCTIONS },
   )
-  for (const tool of [artifactList(reach), ...readerTools(reach), ...contextTools(reach)]) register(server, tool)
+  for (const tool of toolsOf(reach)) register(server, choose === undefined ? tool : chosenFirst(tool, choose))
   const text = { mimeType: 'text/plain' }
+  // Nothing is listed until a conversation is chosen.
+  const listed = (list: (of: Reach) => Promise<readonly Listed[]>) => async () => ({
+    resources: await reachFor().then(
+      async (of) => [...(await list(of))],
+      () => [],
+    ),
+  })
+  const handover = async (input: Record<string, string | undefined>) =>
+    handoverOf(await reachFor(input['session']), input)
   server.registerResource(
     'artifact',
-    new ResourceTemplate(ARTIFACT, { list: async () => ({ resources: [...(await listArtifacts(reach))] }) }),
+    new ResourceTemplate(ARTIFACT, { list: listed(listArtifacts) }),
     { ...text, title: 'Stored output', description: 'A stored tool output; of a long one the first 256 KiB.' },
-    async (uri, { handle }) => contents(sdk, () => readArtifact(reach, uri.href, { handle: one(handle) })),
+    async (uri, { handle }) =>
+      contents(sdk, async () => readArtifact(await reachFor(), uri.href, { handle: one(handle) })),
   )
   server.registerResource(
     'artifact-range',
     new ResourceTemplate(ARTIFACT_RANGE, { list: undefined }),
     { ...text, title: 'Part of a stored output', description: 'Bytes from start up to end, 256 KiB at most.' },
     async (uri, { handle, start, end }) =>
-      contents(sdk, () => readArtifact(reach, uri.href, { handle: one(handle), start: one(start), end: one(end) })),
+      contents(sdk, async () =>
+        readArtifact(await reachFor(), uri.href, { handle: one(handle), start: one(start), end: one(end) }),
+      ),
   )
   server.registerResource(
     'session',
-    new ResourceTemplate(SESSION, { list: async () => ({ resources: [...(await listSessions(reach))] }) }),
+    new ResourceTemplate(SESSION, { list: listed(listSessions) }),
     { mimeType: 'application/json', title: 'Conversation', description: 'Calls, tokens, cost, compactions and pins.' },
-    async (uri, { session }) => contents(sdk, () => readSession(reach, uri.href, decodeURIComponent(one(session)))),
+    async (uri, { session }) => {
+      const named = decodeURIComponent(one(session))
+      return contents(sdk, async () => readSession(await reachFor(named), uri.href, named))
+    },
   )
   const fields = {
     focus: { type: 'string', description: 'What the agent should continue with.' },
@@ -72,7 +106,7 @@ export function mcpServer(sdk: Sdk, reach: Reach): McpServer {
       messages: [
         {
           role: 'user',
-          content: { type: 'text', text: await asProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
+          content: { type: 'text', text: await asProtocolError(sdk, () => handover(textsIn(input))) },
         },
       ],
     }),
@@ -175,6 +209,16 @@ export interface StdioMcp {
 /** Serves one client over standard input and output. Nothing else may write to standard output. */
 export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): Promise<StdioMcp> {
   checkArguments([plimsoll, scope], [PLIMSOLL, { name: 'the scope', schema: SCOPE }], 'serveMcpStdio()')
+  return overStdio((sdk) => mcpServer(sdk, reachOf(plimsoll, scope)))
+}
+
+/** The same over the conversation that the client chooses. */
+export function serveChoiceStdio(plimsoll: Plimsoll, choice: Choice): Promise<StdioMcp> {
+  const choose = chosenBy(plimsoll, choice)
+  return overStdio((sdk) => mcpServer(sdk, reachOf(plimsoll, {}), choose))
+}
+
+async function overStdio(serverOf: (sdk: Sdk) => McpServer): Promise<StdioMcp> {
   const [sdk, { serveStdio, StdioServerTransport }] = await Promise.all([
     loadSdk(),
     importOptional<StdioSdk>(`${PACKAGE}/stdio`, NEEDED_FOR),
@@ -184,6 +228,6 @@ export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): P
     process.stdin.once('end', resolve)
     process.stdin.once('close', resolve)
   })
-  const served = serveStdio(() => mcpServer(sdk, reachOf(plimsoll, scope)), { transport })
+  const served = serveStdio(() => serverOf(sdk), { transport })
   return { ended, close: () => served.close() }
 }

@@ -10,7 +10,7 @@ import {
 } from '../engine/readers/tools.ts'
 import { stringOf } from '../core/values.ts'
 import { counted, grouped } from '../engine/intake/text.ts'
-import { type Reach, sessionOf, conversationOf, type Conversation } from './scope.ts'
+import { nothingHeld, type Reach, sessionOf, conversationOf, type Conversation } from './scope.ts'
 import type { Archive } from '../compose/api/stored.ts'
 import type { Handle } from '../core/handles.ts'
 import type { ArtifactStat } from '../ports/artifact-store.ts'
@@ -99,7 +99,9 @@ export function readerTools(reach: Reach): readonly McpTool[] {
           ? readers
           : plimsoll.archive.readers({ tenant, session: await sessionOf(reach, named), agent })
       const { ok, ...answer } = (await narrowed.call({ name: tool.name, input }, call))!
-      return { ok, text: answer.text, data: answer }
+      const isEmpty = 'items' in answer && answer.items.length === 0
+      const text = isEmpty ? `${answer.text}${await nothingHeld(reach, named)}` : answer.text
+      return { ok, text, data: { ...answer, text } }
     },
   }))
 }
@@ -150,7 +152,8 @@ export function artifactList(reach: Reach): McpTool {
       const wanted = Math.min(MOST_SHOWN, Math.max(1, (limit as number | undefined) ?? DEFAULT_SHOWN))
       const filter = { tool: stringOf(tool), after: stringOf(after), session: stringOf(session) }
       const found = await artifactsIn(reach, wanted, filter)
-      const text = found.length === 0 ? 'No output is stored.' : found.map(lineOf).join('\n')
+      const text =
+        found.length === 0 ? `No output is stored.${await nothingHeld(reach, session)}` : found.map(lineOf).join('\n')
       return { ok: true, text: `${text}${await leftOut(reach)}`, data: { artifacts: found.map(shortOf) } }
     },
   }

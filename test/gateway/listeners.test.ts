@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { memoryArtifacts } from '../../src/drivers/artifacts/memory.ts'
 import { memoryStore } from '../../src/drivers/sessions/memory.ts'
 import { createPlimsoll } from '../../src/index.ts'
 import { json, MESSAGE, ODD_BODY, plainUpstream, post, testProxy } from './upstream.ts'
@@ -43,12 +44,14 @@ describe('a listener of one type of event', () => {
 
 it('closes at the end of a block that uses it', async () => {
   const store = memoryStore()
-  let isClosed = false
-  store.close = async () => void (isClosed = true)
+  const artifacts = memoryArtifacts({ secret: Buffer.alloc(32, 7) })
+  const closed: string[] = []
+  store.close = async () => void closed.push('store')
+  artifacts.close = async () => void closed.push('artifacts')
   {
-    await using plimsoll = createPlimsoll({ store })
+    await using plimsoll = createPlimsoll({ store, artifacts })
     await plimsoll.isReady()
-    expect(isClosed).toBe(false)
+    expect(closed).toEqual([])
   }
-  expect(isClosed).toBe(true)
+  expect(closed.sort()).toEqual(['artifacts', 'store'])
 })

@@ -139,3 +139,18 @@ describe.each(WIRES)('faults of the %s referee', (wire) => {
     expect(referee.summary().answered).toBe(0)
   })
 })
+
+it('what a script throws is in the answer, is not asked for again, and comes out of close', async () => {
+  let asked = 0
+  const referee = await startReferee({
+    wire: 'anthropic-messages',
+    script() {
+      asked++
+      throw new Error('expected 2 to be 3')
+    },
+  })
+  const response = await postHttp(referee, bodyOf('anthropic-messages'))
+  expect([response.status, asked]).toEqual([400, 1])
+  expect(await response.text()).toContain('The script failed: expected 2 to be 3')
+  await expect(referee.close()).rejects.toThrow('expected 2 to be 3')
+})

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { claudeFolder } from './working-folder.ts'
 
 /** A session of two messages as a client keeps it: the handover, and that it was read. */
 interface NewSession {
@@ -24,14 +25,13 @@ const READ = 'I have read the handover. Tell me to go on, or what to do instead.
 /** What each client resumes. A client without an entry gets the prompt. */
 const CLIENTS: Readonly<Record<string, (session: NewSession) => ClientSession>> = {
   claude({ id, cwd, at, prompt, read }) {
-    const base = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
     const ids = [randomUUID(), randomUUID()] as const
     const about = { isSidechain: false, userType: 'external', cwd, sessionId: id, version: '2.0.0', timestamp: at }
     const usage = { input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
     const answer = { role: 'assistant', id: `msg_${id}`, type: 'message', model: '<synthetic>', usage }
     const content = [{ type: 'text', text: read }]
     return {
-      file: join(base, 'projects', cwd.replace(/[^A-Za-z0-9]/g, '-'), `${id}.jsonl`),
+      file: join(claudeFolder(cwd), `${id}.jsonl`),
       lines: [
         { ...about, parentUuid: null, type: 'user', uuid: ids[0], message: { role: 'user', content: prompt } },
         {

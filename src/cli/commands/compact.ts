@@ -10,7 +10,7 @@ import { withExamples } from '../kit/examples.ts'
 import { grouped, plainText } from '../kit/figures.ts'
 import { print, printTable } from '../kit/output.ts'
 import { tokenCount } from '../option-values.ts'
-import { addStoreOptions, tenantOfSession, withStores, type StoreFlags, type Stores } from '../stores.ts'
+import { addStoreOptions, sessionIn, tenantOfSession, withStores, type StoreFlags, type Stores } from '../stores.ts'
 
 const KINDS: Readonly<Record<keyof Receipt, string>> = {
   demands: 'what people wrote, by lines',
@@ -34,17 +34,14 @@ export const receiptText = (receipt: Receipt): string =>
 
 export function receiptCommand(): Command {
   const command = addStoreOptions(new Command('receipt'))
-    .argument('<session>', 'name of the session')
+    .argument('[session]', 'name of the session (default: the newest)')
     .argument('[id]', 'a compaction (default: the newest in force)')
     .option('--markdown', 'print a Markdown table')
   return withExamples(command, 'plimsoll receipt run-42').action(
-    (session: string, id: string | undefined, flags: StoreFlags & { markdown?: boolean }) =>
+    (named: string | undefined, id: string | undefined, flags: StoreFlags & { markdown?: boolean }) =>
       withStores(flags, async (stores) => {
-        const { epochs } = await reportOf(
-          stores.sessions,
-          await tenantOfSession(stores, session, flags.tenant),
-          session,
-        )
+        const { tenant, session } = await sessionIn(stores, named, flags)
+        const { epochs } = await reportOf(stores.sessions, tenant, session)
         const found = epochs.findLast((epoch) => (id === undefined ? !epoch.undone : epoch.id === id))
         if (found === undefined && id !== undefined)
           throw new PlimsollError('not-found', `${session} has no compaction ${id}.`, {

@@ -11,7 +11,10 @@ import { defaultStore, findSecret } from '../../plimsoll.ts'
 import type { MaintainedStore } from '../../ports/store-maintenance.ts'
 import { policyNamed } from '../../engine/presets/index.ts'
 import { windowOf } from '../catalogue.ts'
-import { grouped } from '../kit/figures.ts'
+import { parsedJson, recordOf } from '../../core/values.ts'
+import { listedSessions, tenantsWithSessions } from '../../dashboard/stored-sessions.ts'
+import { reportOf } from '../../engine/store-admin/session-report.ts'
+import { grouped, plural } from '../kit/figures.ts'
 import { tokenCount } from '../option-values.ts'
 import { print, painterOf, screenOf, EXIT } from '../kit/output.ts'
 import { type StoreFlags, addStoreOptions } from '../stores.ts'
@@ -43,13 +46,15 @@ async function checked(
   }
 }
 
-const LEAST_NODE = 20
+const NEEDED_NODE = '20.19, 22.12 or newer'
 /** A tenant name without sessions, like those of the store's own values. */
 const PROBE_TENANT = 'doctor'
 
 const checkNode = (version = process.versions.node): Promise<Check> =>
-  checked('node', 'fail', `Install Node ${LEAST_NODE} or newer.`, async () => {
-    if (Number(version.split('.')[0]) < LEAST_NODE) throw new Error(`${version} is too old`)
+  checked('node', 'fail', `Install Node ${NEEDED_NODE}.`, async () => {
+    const [major = 0, minor = 0] = version.split('.').map(Number)
+    if (major < 20 || major === 21 || (major === 20 && minor < 19) || (major === 22 && minor < 12))
+      throw new Error(`${version} does not run it`)
     return version
   })
 
@@ -75,16 +80,22 @@ async function checkStore(flags: StoreFlags): Promise<readonly Check[]> {
     ]
   const store = openStore(url)
   try {
-    const found = await checked('store', 'fail', 'Run plimsoll store verify.', async () => {
-      const { sessions, schemaVersion } = await store.stats()
-      const probe = `${process.pid} ${Date.now()}`
-      await store.setValue(PROBE_TENANT, 'doctor', probe)
-      if ((await store.getValue(PROBE_TENANT, 'doctor')) !== probe)
-        throw new Error(`${shown} did not return what was written`)
-      return `${shown} can be written: ${sessions} sessions, schema ${schemaVersion}`
-    })
+    const found = await checked(
+      'store',
+      'fail',
+      'Run plimsoll store verify; an encrypted store needs PLIMSOLL_KEY.',
+      async () => {
+        const { schemaVersion } = await store.stats()
+        const sessions = (await listedSessions(store, await tenantsWithSessions(store))).length
+        const probe = `${process.pid} ${Date.now()}`
+        await store.setValue(PROBE_TENANT, 'doctor', probe)
+        if ((await store.getValue(PROBE_TENANT, 'doctor')) !== probe)
+          throw new Error(`${shown} did not return what was written`)
+        return `${shown} can be written: ${sessions} sessions, schema ${schemaVersion}`
+      },
+    )
     return found.state === 'ok'
-      ? [found, await checkArtifacts(flags.artifacts ?? artifactsBeside(url), store)]
+      ? [found, await checkArtifacts(flags.artifacts ?? artifactsBeside(url), store), await checkUsage(store)]
       : [found]
   } finally {
     await store.close()
@@ -125,6 +136,18 @@ const checkArtifacts = (url: string, store: MaintainedStore): Promise<Check> =>
     } finally {
       await artifacts.close()
     }
+  })
+
+/** The end of the chain: calls that came through, and whose answers said what was used. */
+const checkUsage = (store: MaintainedStore): Promise<Check> =>
+  checked('usage', 'warn', 'Send a request through the proxy or the library, and look again.', async () => {
+    const [newest] = await listedSessions(store, await tenantsWithSessions(store))
+    if (newest === undefined) throw new Error('no call has come through yet')
+    const { session, calls, withoutUsage } = await reportOf(store, newest.tenant, newest.session)
+    const seen = `${plural(calls, 'call')} in the newest session, ${session}`
+    if (withoutUsage > 0)
+      throw new Error(`${seen}; ${withoutUsage} of them without usage, so that load and price are estimates`)
+    return calls === 0 ? `no answer yet in the newest session, ${session}` : `${seen}, with usage`
   })
 
 const checkSandbox = (): Promise<Check> =>
@@ -193,8 +216,8 @@ const reached = (env: Environment): readonly { readonly label: string; readonly 
   })
 
 /** Any answer passes: without a key the vendor refuses the request, which proves that it can be reached. */
-const checkUpstream = (name: string, url: string): Promise<Check> =>
-  checked(`upstream ${name}`, 'warn', 'Check the network, HTTPS_PROXY and PLIMSOLL_CA_FILE.', async () => {
+const checkUpstream = (name: string, url: string, otherwise: 'warn' | 'fail'): Promise<Check> =>
+  checked(`upstream ${name}`, otherwise, 'Check the network, HTTPS_PROXY and PLIMSOLL_CA_FILE.', async () => {
     const startedAt = performance.now()
     const { status } = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
     return `${url} answers ${status} in ${Math.round(performance.now() - startedAt)} ms`
@@ -222,8 +245,27 @@ const checkProxy = (): Promise<Check> =>
     return `one listens on ${PROXY}`
   })
 
+/** From the address that a client has to the upstream behind it. Any answer of the upstream passes. */
+async function checkWay(client: string, url: string): Promise<string> {
+  const { origin, pathname } = new URL(url)
+  const prefix = pathname.replace(/\/(?:v1)?\/?$/, '')
+  const get = (path: string) => fetch(path, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const ready = await get(`${origin}/readyz`).catch(() => undefined)
+  if (ready === undefined) throw new Error(`nothing listens on ${origin}, where ${client} sends its requests`)
+  const state = recordOf(parsedJson(await ready.text()))
+  if (state?.['ready'] === undefined) throw new Error(`${origin} is no proxy of Plimsoll (status ${ready.status})`)
+  if (state['store'] !== true) throw new Error(`the store of the proxy on ${origin} does not answer`)
+  // At the root, the proxy tells upstreams apart by the paths of model calls.
+  if (prefix === '') return `${url}: through the proxy`
+  const answer = await get(`${origin}${prefix}/v1/models`)
+  // The error names the address that has no upstream, or the upstream that cannot be reached.
+  if (answer.headers.has('x-plimsoll-error'))
+    throw new Error(String(recordOf(recordOf(parsedJson(await answer.text()))?.['error'])?.['message']))
+  return `${url}: through the proxy; its upstream answers ${answer.status}`
+}
+
 /** The base URLs that clients on this machine use. */
-async function checkClients(env: Environment, home = homedir()): Promise<readonly Check[]> {
+async function checkClients(env: Environment, isOnline: boolean, home = homedir()): Promise<readonly Check[]> {
   const claude = await settingIn(
     join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'settings.json'),
     /"ANTHROPIC_BASE_URL"\s*:\s*"([^"]*)"/,
@@ -232,20 +274,28 @@ async function checkClients(env: Environment, home = homedir()): Promise<readonl
     join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml'),
     /^\s*(?:openai_)?base_url\s*=\s*"([^"]*)"/m,
   )
+  const found = [
+    ...vendors.map(({ bases }) => ({ name: bases[0]!, value: env[bases[0]!] ?? '' })),
+    { name: 'Claude Code settings', value: claude ?? '' },
+    { name: 'Codex config', value: codex ?? '' },
+  ].filter(({ value }) => value !== '')
+  if (found.length > 0) return Promise.all(found.map(({ name, value }) => checkClient(name, value, isOnline)))
+  const advice =
+    'plimsoll run -- claude, or the variables that plimsoll proxy prints. Programs that use the library need neither.'
   return [
-    ...vendors.map(({ bases }) => baseUrl(bases[0]!, env[bases[0]!])),
-    ...(claude === undefined ? [] : [baseUrl('Claude Code settings', claude)]),
-    ...(codex === undefined ? [] : [baseUrl('Codex config', codex)]),
+    { name: 'clients', state: 'warn', message: 'none is set to a proxy: their requests go to the vendor', advice },
   ]
 }
 
-function baseUrl(name: string, value = ''): Check {
-  if (value === '') return { name, state: 'ok', message: 'not set: clients talk to the vendor' }
-  const isLocal = /^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(`${value}/`)
+function checkClient(name: string, value: string, isOnline: boolean): Promise<Check> {
   const shown = value.replace(/\/\/[^/@]*@/, '//***@')
-  return isLocal
-    ? { name, state: 'ok', message: `${shown}: through a proxy on this machine` }
-    : { name, state: 'warn', message: `${shown} is not a proxy on this machine` }
+  if (!/^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(`${value}/`))
+    return checked(name, 'warn', 'plimsoll proxy prints the address to set.', async () => {
+      throw new Error(`${shown} is not a proxy on this machine`)
+    })
+  return checked(name, 'fail', 'plimsoll proxy starts one, and prints the address to set.', async () =>
+    isOnline ? checkWay(name, value) : `${shown}: through a proxy on this machine`,
+  )
 }
 
 async function settingIn(file: string, pattern: RegExp): Promise<string | undefined> {
@@ -279,13 +329,14 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
   const env = process.env
   const online = async (): Promise<readonly Check[]> => {
     if (flags.offline === true) return []
-    const places = flags.upstream === undefined ? reached(env) : [{ label: 'given', url: flags.upstream }]
-    return Promise.all([...places.map(({ label, url }) => checkUpstream(label, url)), checkProxy()])
+    const given = flags.upstream
+    if (given !== undefined) return Promise.all([checkUpstream('given', given, 'fail'), checkProxy()])
+    return Promise.all([...reached(env).map(({ label, url }) => checkUpstream(label, url, 'warn')), checkProxy()])
   }
   const groups = await Promise.all([
     checkStore(flags),
     Promise.all([checkSandbox(), checkSql(), checkTokenizer()]),
-    checkClients(env),
+    checkClients(env, flags.offline !== true),
     online(),
   ])
   const { policy = 'plimsoll', model, window } = flags

@@ -6,7 +6,7 @@ import { handoverOf } from '../../mcp/resources.ts'
 import { createPlimsoll } from '../../plimsoll.ts'
 import { withExamples } from '../kit/examples.ts'
 import { print } from '../kit/output.ts'
-import { addStoreOptions, tenantOfSession, withStores, type StoreFlags } from '../stores.ts'
+import { addStoreOptions, sessionIn, withStores, type StoreFlags } from '../stores.ts'
 
 interface HandoffFlags extends StoreFlags {
   readonly agent?: string
@@ -18,7 +18,7 @@ interface HandoffFlags extends StoreFlags {
 /** What another agent can start from: a session of its client that can be resumed, or the prompt that `plimsoll mcp` serves. */
 export function handoffCommand(): Command {
   const command = addStoreOptions(new Command('handoff'))
-    .argument('<session>', 'name of the session')
+    .argument('[session]', 'name of the session (default: the newest)')
     .addOption(
       new Option('--to <client>', 'write a session of this client, where it can resume one; else print a prompt')
         .choices(SUCCESSORS)
@@ -27,9 +27,9 @@ export function handoffCommand(): Command {
     .option('--cwd <folder>', 'project folder in which the next agent works', '.')
     .option('--agent <name>', 'agent within the session (default: main)')
     .option('--focus <text>', 'what the next agent is to go on with')
-  return withExamples(command, 'plimsoll handoff run-42').action((session: string, flags: HandoffFlags) =>
+  return withExamples(command, 'plimsoll handoff run-42').action((named: string | undefined, flags: HandoffFlags) =>
     withStores(flags, async (stores) => {
-      const tenant = await tenantOfSession(stores, session, flags.tenant)
+      const { tenant, session } = await sessionIn(stores, named, flags)
       const plimsoll = createPlimsoll({ store: stores.sessions, artifacts: stores.artifacts, secret: stores.secret })
       const about = { plimsoll, tenant, session, agent: flags.agent ?? 'main' }
       const prompt = await handoverOf(about, { focus: flags.focus })

@@ -5,13 +5,16 @@ import { PlimsollError } from '../../core/errors.ts'
 import type { Plimsoll } from '../../plimsoll.ts'
 import { tenantsWithSessions } from '../../dashboard/stored-sessions.ts'
 import { startMcpHttp, type McpHttpOptions, type McpScope } from '../../mcp/index.ts'
-import { serveMcpStdio } from '../../mcp/server.ts'
+import { serveChoiceStdio, serveMcpStdio } from '../../mcp/server.ts'
 import { knownModels } from '../catalogue.ts'
-import { keepServing } from '../kit/output.ts'
+import { keepServing, when } from '../kit/output.ts'
+import type { Choice } from '../../mcp/scope.ts'
+import { sessionsIn } from '../agents/working-folder.ts'
 import { portNumber, several } from '../option-values.ts'
 import { withExamples } from '../kit/examples.ts'
 import {
   assertThere,
+  listSessions,
   tenantOfSession,
   addStoreOptions,
   withNewStores,
@@ -70,28 +73,46 @@ async function runMcp(flags: McpFlags): Promise<void> {
       secret: stores.secret,
       catalogue: knownModels(),
     })
-    if (flags.http === true) await overHttp(plimsoll, flags, scope)
-    else await overStdio(plimsoll, scope as McpScope)
+    if (flags.http === true) await overHttp(plimsoll, flags, scope ?? severalTenants())
+    else await overStdio(plimsoll, scope as McpScope | undefined, choiceOf(stores))
     await plimsoll.close()
   })
 }
 
 /**
- * The scope that the flags name. Without a tenant, the store's only one; with several, the user has to choose, so that content of different tenants
- * is never mixed.
+ * The scope that the flags name; else the store's only tenant; with several, the only conversation of the working folder. Undefined where that
+ * leaves a choice: content of different tenants is never mixed, and nobody guesses whose is meant.
  */
-async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope> {
+async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope | undefined> {
   if (session !== undefined) return { tenant: await tenantOfSession(stores, session, tenant), session, agent }
   if (tenant !== undefined) return { tenant }
   const tenants = await tenantsWithSessions(stores.sessions)
   if (tenants.length <= 1) return { tenant: tenants[0] ?? 'local' }
-  throw new PlimsollError('bad-input', `The store holds conversations of ${tenants.length} tenants.`, {
+  const here = await sessionsIn(stores, process.cwd())
+  return here.length === 1 ? here[0] : undefined
+}
+
+function severalTenants(): never {
+  throw new PlimsollError('bad-input', 'The store holds conversations of several tenants.', {
     advice: 'Add --session or --tenant; plimsoll sessions ls --json shows both. Or use --http --by-credential.',
   })
 }
 
-async function overStdio(plimsoll: Plimsoll, scope: McpScope): Promise<void> {
-  const served = await serveMcpStdio(plimsoll, scope)
+const MOST_LISTED = 20
+
+const choiceOf = (stores: Stores): Choice => ({
+  async list() {
+    const found = await listSessions(stores)
+    const lines = found
+      .slice(0, MOST_LISTED)
+      .map(({ session, tenant, updatedAt }) => `${session}  of ${tenant}, last used ${when(updatedAt)}`)
+    return [...lines, ...(found.length > MOST_LISTED ? [`and ${found.length - MOST_LISTED} more`] : [])].join('\n')
+  },
+  scopeOf: async (session) => ({ tenant: await tenantOfSession(stores, session), session }),
+})
+
+async function overStdio(plimsoll: Plimsoll, scope: McpScope | undefined, choice: Choice): Promise<void> {
+  const served = await (scope === undefined ? serveChoiceStdio(plimsoll, choice) : serveMcpStdio(plimsoll, scope))
   await Promise.race([served.ended, stopped()])
   await served.close()
 }

@@ -44,7 +44,8 @@ async function runProxy(flags: ProxyFlags, command: Command): Promise<void> {
       ...baseUrlsAt(url).map(([name, value]) => `  ${name}=${value}`),
     ].join('\n'),
   )
-  await stopped
+  const signal = await stopped
+  say({ stopping: signal }, `Stopping, because of ${signal}`)
   await running.close()
 }
 
@@ -103,14 +104,15 @@ function warnOfTrouble(): (trouble: Trouble) => void {
   }
 }
 
-/** Handles signals from now on, before the start message is printed. Resolves when the process is told to stop. */
-async function onSignals(hangUp: () => void): Promise<void> {
+/** Handles signals from now on, before the start message is printed. Resolves with the signal that stops the process. */
+async function onSignals(hangUp: () => void): Promise<NodeJS.Signals> {
   process.on('SIGHUP', hangUp)
-  await new Promise<void>((resolve) => {
+  const signal = await new Promise<NodeJS.Signals>((resolve) => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
   process.off('SIGHUP', hangUp)
+  return signal
 }
 
 function reload(running: OpenProxy, flags: ProxyFlags): void {

@@ -14,6 +14,7 @@ import { estimateFor, priceOf } from '../catalogue.ts'
 import { share100 } from '../reports/replay.ts'
 import {
   listSessions,
+  sessionIn,
   tenantOfSession,
   tenantsOf,
   commandOverStore,
@@ -39,6 +40,9 @@ export function sessionsCommand(): Command {
 
 const onSession = (name: string, description: string, ...examples: readonly string[]): Command =>
   commandOverStore(name, description, ...examples).argument('<session>', 'name of the session')
+
+const onNewest = (name: string, description: string, ...examples: readonly string[]): Command =>
+  commandOverStore(name, description, ...examples).argument('[session]', 'name of the session (default: the newest)')
 
 const ls = (): Command =>
   commandOverStore('ls', 'List sessions, newest first.', 'plimsoll sessions ls')
@@ -69,7 +73,7 @@ const ls = (): Command =>
     )
 
 const show = (): Command =>
-  onSession(
+  onNewest(
     'show',
     'Show what a session did: calls, usage, price, compactions, what was removed, and the newest record as the model sees it.',
     'plimsoll sessions show run-42',
@@ -78,9 +82,9 @@ const show = (): Command =>
     .option('--misses', 'list each call that read less from the provider’s cache than it could have, and why')
     .option('--png <file>', 'write a picture of the session to share; a name that ends in .svg gets SVG')
     .option('--details', 'list every compaction and every removal, not the newest only')
-    .action((session: string, flags: StoreFlags & { misses?: boolean; details?: boolean; png?: string }) =>
+    .action((named: string | undefined, flags: StoreFlags & { misses?: boolean; details?: boolean; png?: string }) =>
       withStores(flags, async (stores) => {
-        const tenant = await tenantOfSession(stores, session, flags.tenant)
+        const { tenant, session } = await sessionIn(stores, named, flags)
         const report = await reportOf(stores.sessions, tenant, session, priceOf)
         const log = await foldedLog(stores.sessions, tenant, session)
         const count = (text: string): number => estimateFor(log.calls.at(-1)?.model, text)
@@ -236,21 +240,21 @@ function newestRecord(epochs: SessionReport['epochs']): readonly string[] {
 /** Opens a session in the engine over stores that are already open. */
 async function withSession<T>(
   stores: Stores,
-  session: string,
+  named: string | undefined,
   flags: StoreFlags & { agent?: string },
-  work: (session: ReturnType<Plimsoll['session']>) => Promise<T>,
+  work: (open: ReturnType<Plimsoll['session']>, session: string) => Promise<T>,
 ): Promise<T> {
-  const tenant = await tenantOfSession(stores, session, flags.tenant)
+  const { tenant, session } = await sessionIn(stores, named, flags)
   const plimsoll = createPlimsoll({ store: stores.sessions, artifacts: stores.artifacts, secret: stores.secret })
-  return work(plimsoll.session({ id: session, tenant, agent: flags.agent }))
+  return work(plimsoll.session({ id: session, tenant, agent: flags.agent }), session)
 }
 
 const undo = (): Command =>
-  onSession('undo', 'Undo the newest compaction; the next request is sent without it.', 'plimsoll sessions undo run-42')
+  onNewest('undo', 'Undo the newest compaction; the next request is sent without it.', 'plimsoll sessions undo run-42')
     .option('--agent <name>', 'agent within the session (default: main)')
-    .action((session: string, flags: StoreFlags & { agent?: string }) =>
+    .action((named: string | undefined, flags: StoreFlags & { agent?: string }) =>
       withStores(flags, (stores) =>
-        withSession(stores, session, flags, async (open) => {
+        withSession(stores, named, flags, async (open, session) => {
           const epoch = await open.undo()
           print(flags.json, { session, epoch: epoch ?? null }, () =>
             epoch === undefined
@@ -287,7 +291,7 @@ const fork = (): Command =>
     )
 
 const exporting = (): Command =>
-  onSession(
+  onNewest(
     'export',
     'Write one session: JSON lines that `store import` reads, or Markdown for people.',
     'plimsoll sessions export run-42 --out run-42.jsonl',
@@ -299,16 +303,17 @@ const exporting = (): Command =>
       '--with-secret',
       'include the secret that handles are made with; another store needs it to open the artifacts',
     )
-    .action((session: string, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
-      withStores(flags, async (stores) => {
-        const tenant = await tenantOfSession(stores, session, flags.tenant)
-        const { sessions, artifacts } = stores
-        const lines =
-          flags.markdown === true
-            ? readableSession(sessions, tenant, session)
-            : exportStore(sessions, { tenant, session, artifacts, withSecret: flags.withSecret === true })
-        await writeLines(lines, flags.out)
-      }),
+    .action(
+      (named: string | undefined, flags: StoreFlags & { out?: string; markdown?: boolean; withSecret?: boolean }) =>
+        withStores(flags, async (stores) => {
+          const { tenant, session } = await sessionIn(stores, named, flags)
+          const { sessions, artifacts } = stores
+          const lines =
+            flags.markdown === true
+              ? readableSession(sessions, tenant, session)
+              : exportStore(sessions, { tenant, session, artifacts, withSecret: flags.withSecret === true })
+          await writeLines(lines, flags.out)
+        }),
     )
 
 interface PinFlags extends StoreFlags {

@@ -15,7 +15,8 @@ import { openStore, withoutPassword } from '../../drivers/open-store.ts'
 import { defaultStore } from '../../plimsoll.ts'
 import { EXIT, confirmed, print } from '../kit/output.ts'
 import { plural, short } from '../kit/figures.ts'
-import { commandOverStore, tenantsOf, withNewStores, withStores, type StoreFlags } from '../stores.ts'
+import { listedSessions, tenantsWithSessions } from '../../dashboard/stored-sessions.ts'
+import { commandOverStore, withNewStores, withStores, type StoreFlags } from '../stores.ts'
 import { duration, wholeNumber } from '../option-values.ts'
 
 export function storeCommand(): Command {
@@ -56,10 +57,14 @@ const verify = (): Command =>
 
 const stats = (): Command =>
   commandOverStore('stats', 'Show how much the store holds.', 'plimsoll store stats').action((flags: StoreFlags) =>
-    withStores(flags, async (stores) => {
-      const { url, sessions, artifacts, artifactsUrl } = stores
-      // The tenant of the store's own accounts is not counted.
-      const found = { ...(await storeStats(sessions)), tenants: (await tenantsOf(stores)).length }
+    withStores(flags, async ({ url, sessions, artifacts, artifactsUrl }) => {
+      // Those of sessions ls: the store's own accounts and values are not counted.
+      const listed = await listedSessions(sessions, await tenantsWithSessions(sessions))
+      const found = {
+        ...(await storeStats(sessions)),
+        sessions: listed.length,
+        tenants: new Set(listed.map(({ tenant }) => tenant)).size,
+      }
       let count = 0
       let bytes = 0
       for (const tenant of await sessions.tenants()) {

@@ -151,7 +151,9 @@ export function openEngine(
     saveLearned: () => calibrations.flush(),
     async close() {
       await inThread.close()
-      if (deps.started()) await (await deps()).artifacts.close()
+      // A store that the program handed in is closed even if nothing was stored in it.
+      const given = typeof options.artifacts === 'object' ? options.artifacts : undefined
+      await (deps.started() ? (await deps()).artifacts : given)?.close()
     },
   }
 }

@@ -6,7 +6,7 @@ import { type Fields, isRecord, messageOf } from '../../core/values.ts'
 import { bytesOf, type Piece } from '../../formats/framing.ts'
 import { wireOf } from '../../formats/registry.ts'
 import { systemClock } from '../../ports/clock.ts'
-import { answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
+import { type Answer, answerOf, createIds, createIssuer, outputOf, trimAnswer } from './brain.ts'
 import { dialectOf } from './dialects/index.ts'
 import { type Draft, draftOf, type Exchange, type PrefixReport, type RefereeSummary, summarise } from './log.ts'
 import { type ChainedPrompt, chainOf, createPromptCache } from './prompt-cache.ts'
@@ -264,7 +264,7 @@ export interface Referee {
   summary(): RefereeSummary
   /** The referee's count of a body, by its hidden tokenizer. */
   countTokens(body: unknown): number
-  /** Ends hanging requests. */
+  /** Ends hanging requests. @throws what the script threw */
   close(): void
 }
 
@@ -307,6 +307,7 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
   const closing = new AbortController()
   let answered = 0
   let lastUsage: Usage | undefined
+  const thrown: unknown[] = []
 
   const fail = (draft: Draft, failure: Failure): RefereeResponse => {
     draft.status = failure.status
@@ -351,7 +352,20 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
     if (route.kind === 'generate') answered += 1
     const { lane, inputTokens } = draft
     const turn = { number: answered, body, model: facts.model, lane, inputTokens, tools: facts.tools }
-    const said = trimAnswer(answerOf(options.script, turn), facts.maxOutput ?? DEFAULT_MAX_OUTPUT, tokenizer)
+    let wanted: Answer
+    try {
+      wanted = answerOf(options.script, turn)
+    } catch (error) {
+      // A status that no client asks again for; a test that never sees the answer is told by `close`.
+      thrown.push(error)
+      return fail(draft, {
+        kind: 'invalid',
+        status: 400,
+        message: `The script failed: ${messageOf(error)}`,
+        rule: 'script',
+      })
+    }
+    const said = trimAnswer(wanted, facts.maxOutput ?? DEFAULT_MAX_OUTPUT, tokenizer)
     const usage: Usage = {
       input: inputTokens,
       cacheRead: use.read,
@@ -478,6 +492,9 @@ export function createReferee(options: RefereeOptions): Omit<Referee, 'fetch'> {
       const facts = dialect.read((body ?? {}) as Fields, { kind: 'count' }, memory)
       return totalOf(countSegments(facts.segments, tokenizer))
     },
-    close: () => closing.abort(),
+    close() {
+      closing.abort()
+      if (thrown.length > 0) throw thrown[0]
+    },
   }
 }

@@ -76,10 +76,13 @@ export async function startReferee(options: StartRefereeOptions): Promise<Runnin
     ...referee,
     url: `http://${host}:${bound}`,
     async close() {
-      referee.close()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeAllConnections()
-      await closed
+      try {
+        referee.close()
+      } finally {
+        server.closeAllConnections()
+        await closed
+      }
     },
   }
 }
