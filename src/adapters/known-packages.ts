@@ -35,10 +35,10 @@ const CONNECTED: readonly Connected[] = [
   {
     package: '@openai/agents',
     name: 'OpenAI Agents SDK',
-    line: 'const runner = new Runner({ modelProvider: plimsollProvider(plimsoll, new OpenAIProvider(), { session }) })',
-    imports: "import { plimsollProvider } from 'plimsoll/adapters/openai-agents'",
+    line: 'const runner = new Runner({ modelProvider: new OpenAIProvider({ openAIClient: new OpenAI({ fetch: plimsoll.fetch }) }) })',
+    imports: "import OpenAI from 'openai'; import { OpenAIProvider, Runner } from '@openai/agents'",
     page: 'docs/adapters/openai-agents.md',
-    note: 'session is the one of the run, for instance new MemorySession(). Agents that use only OpenAI models can use plimsoll.fetch instead; see the page below.',
+    note: 'For models that take no OpenAI client there is plimsollProvider; see the page below.',
   },
   {
     package: '@mastra/core',
@@ -60,13 +60,14 @@ const CONNECTED: readonly Connected[] = [
     package: '@google/adk',
     name: 'Google ADK',
     line: 'const runner = new Runner({ appName, agent, sessionService, plugins: [plimsollPlugin(plimsoll, BasePlugin)] })',
-    imports: "import { plimsollPlugin } from 'plimsoll/adapters/google-adk'",
+    imports: "import { plimsollModel, plimsollPlugin } from 'plimsoll/adapters/google-adk'",
     page: 'docs/adapters/google-adk.md',
+    note: "Wrap the agent's model too: plimsollModel(new Gemini({ model: 'gemini-2.5-pro' })).",
   },
   {
     package: '@earendil-works/pi-coding-agent',
     name: 'pi',
-    line: 'export default plimsollExtension(plimsoll)',
+    line: 'export default plimsollExtension(plimsoll, { window: 200_000 })',
     imports: "import { plimsollExtension } from 'plimsoll/adapters/pi'",
     page: 'docs/adapters/pi.md',
   },
@@ -76,6 +77,7 @@ const CONNECTED: readonly Connected[] = [
     line: 'export const Plimsoll = plimsollPlugin(plimsoll)',
     imports: "import { plimsollPlugin } from 'plimsoll/adapters/opencode'",
     page: 'docs/adapters/opencode.md',
+    note: "createPlimsoll({ store: 'memory:', window: 200_000 }) keeps nothing on disk, and names the window.",
   },
   {
     package: 'openai',

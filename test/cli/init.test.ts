@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { plimsoll, temporaryHome } from './support/binary.ts'
+import { KNOWN_PACKAGES } from '../../src/adapters/known-packages.ts'
+import { plimsoll, ROOT, temporaryHome } from './support/binary.ts'
 
 let home: Awaited<ReturnType<typeof temporaryHome>>
 const folder = mkdtempSync(join(tmpdir(), 'plimsoll-init-test-'))
@@ -44,3 +45,18 @@ describe('plimsoll init', () => {
     expect(found.map((one) => [one.package, one.lines.length])).toEqual([['ai', 3]])
   })
 })
+
+it.each(KNOWN_PACKAGES)(
+  'init prints for $package what $page shows first',
+  ({ package: name, page, lines, note = '' }) => {
+    const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/```ts\n([^]*?)```/g)].map((found) => found[1]!)
+    // A page about several SDKs has a block for each.
+    const shown = page.endsWith('sdks.md') ? blocks.filter((block) => block.includes(`from '${name}'`)) : blocks
+    const printed = [...lines, note].join('\n')
+    const ours = [...shown[0]!.matchAll(/(?<![.\w])(?:plimsoll\w+|createPlimsoll)(?=\()|plimsoll\.fetch/g)].map(
+      ([call]) => call,
+    )
+    expect(ours.length).toBeGreaterThan(1)
+    for (const call of ours) expect(printed).toContain(call)
+  },
+)
