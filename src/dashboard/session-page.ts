@@ -21,7 +21,7 @@ export function sessionPageOf({ log }: ReadLog, summary: SessionSummary, priceOf
     ...summary,
     startedAt,
     updatedAt,
-    compactionList: compactionsOf(log, priceOf),
+    compactionList: compactionsOf(log, priceOf, summary.replay !== undefined),
     troubles: troublesOf(log),
     removals: removalsOf(log).length,
     pins: [...pins],
@@ -64,6 +64,8 @@ export function pageOf<T>(all: readonly T[], from: number): Rows<T> {
 
 /** Rows shown of what a compaction took out. */
 const MOST_LEFT = 50
+/** Of what somebody said, to find it in the record. */
+const MOST_QUOTED = 60
 
 export function compactionPageOf({ log, composition }: ReadLog, id: string, priceOf: PriceOf): CompactionPage {
   const row = compactionsOf(log, priceOf).find((one) => one.id === id)
@@ -78,12 +80,17 @@ export function compactionPageOf({ log, composition }: ReadLog, id: string, pric
       .itemsSent()
       .map((item) => [item.identity, item]),
   )
+  const textOf = (identity: string | undefined): string | undefined =>
+    log.items.find((item) => item.identity === identity)?.text
   const left = removalsOf(log)
     .filter(({ compaction }) => compaction === id)
     .map((removal) => {
-      const { tokens = 0, target } = byIdentity.get(removal.identity ?? '') ?? {}
+      const { tokens = 0, target, kind } = byIdentity.get(removal.identity ?? '') ?? {}
+      const begin =
+        kind === 'user' || kind === 'assistant' ? textOf(removal.identity)?.trim().slice(0, MOST_QUOTED) : undefined
       const named =
         (target !== undefined && saysOf(record, target)) ||
+        (begin !== undefined && begin !== '' && record.includes(begin.split('\n', 1)[0]!)) ||
         (removal.handle !== undefined && record.includes(removal.handle))
       return { ...removal, tokens: Math.round(tokens), target, named }
     })

@@ -256,12 +256,12 @@ function drawOver(plot: uPlot, { marks, lines, top, chosen, x }: Drawn): void {
     ctx.font = `600 ${12 * scale}px system-ui, sans-serif`
     ctx.textAlign = 'right'
     ctx.textBaseline = 'top'
+    const words = `↑ ${cut.name} ${short(cut.values.at(-1) ?? 0)}`
+    const wide = ctx.measureText(words).width + 8 * scale
+    ctx.fillStyle = colourOf('--card')
+    ctx.fillRect(bbox.left + bbox.width - wide, bbox.top + 11 * scale, wide, 18 * scale)
     ctx.fillStyle = colourOf(cut.colour)
-    ctx.fillText(
-      `↑ ${cut.name} ${short(cut.values.at(-1) ?? 0)}`,
-      bbox.left + bbox.width - 4 * scale,
-      bbox.top + 14 * scale,
-    )
+    ctx.fillText(words, bbox.left + bbox.width - 4 * scale, bbox.top + 14 * scale)
   }
   ctx.restore()
 }

@@ -183,7 +183,7 @@ function checks({ result, steps, figures }: ReplayedSession): ReportPart | false
 
 function compactions({ log }: ReplayedSession): ReportPart | false {
   const texts = new Map(log.epochs.map(({ epoch }) => [epoch.id, recordOf(epoch)]))
-  const rows = compactionsOf(log)
+  const rows = compactionsOf(log, undefined, true)
   return (
     rows.length > 0 && {
       kind: 'texts',

@@ -216,7 +216,11 @@ export function standingEpochs(log: FoldedLog): ReadonlyMap<string, Epoch> {
   return standing
 }
 
-export function compactionsOf(log: FoldedLog, priceOf: PriceOf = () => undefined): readonly CompactionRow[] {
+export function compactionsOf(
+  log: FoldedLog,
+  priceOf: PriceOf = () => undefined,
+  isReplay = false,
+): readonly CompactionRow[] {
   const standing = standingEpochs(log)
   const removals = removalsOf(log)
   return compactionsIn(log).map(({ epoch, callsBefore }): CompactionRow => {
@@ -228,7 +232,7 @@ export function compactionsOf(log: FoldedLog, priceOf: PriceOf = () => undefined
     const previous = log.calls
       .slice(0, (first?.number ?? 1) - 1)
       .findLast((call) => call.purpose === 'turn' && (call.agent ?? MAIN) === agent)
-    const [before, after] = sizesOf(epoch, counted, previous && callRow(previous))
+    const [before, after] = sizesOf(epoch, counted, previous && callRow(previous), isReplay ? 'estimate' : 'measured')
     return {
       id,
       at,
@@ -262,6 +266,7 @@ function sizesOf(
   { before, after }: Epoch,
   counted: number | undefined,
   previous: CallRow | undefined,
+  basis: Basis,
 ): readonly [before: Figure, after: Figure] {
   if (counted === undefined || previous?.isMeasured !== true)
     return [
@@ -269,8 +274,8 @@ function sizesOf(
       { value: Math.round(after), basis: 'upper bound' },
     ]
   return [
-    { value: previous.sent, basis: 'measured' },
-    { value: counted, basis: 'measured' },
+    { value: previous.sent, basis },
+    { value: counted, basis },
   ]
 }
 

@@ -59,7 +59,8 @@ export function colourOf(kind: string, tools: readonly string[]): string {
 const TOOL_COLOURS = 5
 
 /** The names of kinds for people. */
-export const kindText = (name: string): string => name.replace(/^results: (.*)$/, '$1 results')
+const NAMES: Readonly<Record<string, string>> = { user: 'user messages', model: 'model answers' }
+export const kindText = (name: string): string => NAMES[name] ?? name.replace(/^results: (.*)$/, '$1 results')
 
 /** Tools by what their results took in all prompts: their place decides their colour, wherever they are drawn. */
 export const toolsOf = ({

@@ -190,7 +190,7 @@ function widened(log: FoldedLog, priceOf: PriceOf): readonly Change[] {
     const usd = (more * (price.cacheRead ?? price.input)) / 1_000_000
     return [
       {
-        text: `A window of ${short(window)} avoids ${avoided} of ${plural(rows.length, 'compaction')}, +${dollars(usd)}.`,
+        text: `A window of ${short(window)} avoids ${avoided} of ${plural(rows.length, 'compaction')}, +${dollars(usd, 2)}.`,
         why: `${short(more)} more tokens in prompts, read from the cache`,
         usd: -usd,
         window,

@@ -228,15 +228,15 @@ function Left({
         columns={[
           {
             name: 'item',
-            cell: ({ identity = '', kind, tool = kind, target }) => (
+            cell: ({ identity = '', kind, tool = kind, target, action }) => (
               <a href={linkTo('session', { tenant, session, tab: 'request', item: identity })}>
                 {target === undefined ? tool : `${tool}: ${target}`}
+                {action === 'left out' ? '' : ` (${action})`}
               </a>
             ),
           },
           { name: 'tokens', isNumber: true, cell: (row) => tokens(row.tokens) },
           { name: 'in the record', cell: ({ named }) => (named ? 'named' : 'not named') },
-          { name: 'what', cell: ({ action }) => action },
         ]}
       />
     </>
