@@ -9,7 +9,7 @@ import { artifactsIn, ownerOf } from './tools.ts'
 import { insertedTexts } from '../core/epochs.ts'
 import type { Epoch, ItemSeen } from '../core/records.ts'
 
-export interface Listed {
+interface Listed {
   readonly uri: string
   readonly name: string
   readonly description: string

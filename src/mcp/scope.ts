@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { PlimsollError } from '../core/errors.ts'
 import type { Plimsoll } from '../plimsoll.ts'
 import type { Argument } from '../settings/check.ts'
@@ -43,21 +44,22 @@ export interface Choice {
   scopeOf(session: string): Promise<McpScope>
 }
 
-/** The reach of each call, from the session that it names. @throws PlimsollError `bad-input` until one was named */
-export function chosenBy(plimsoll: Plimsoll, { list, scopeOf }: Choice): (session?: unknown) => Promise<Reach> {
-  let chosen: Reach | undefined
-  return async (session) => {
-    if (chosen === undefined && (typeof session !== 'string' || session === ''))
+/** A reach with nothing in it until a call names a session. @throws PlimsollError `bad-input` until then, and for another one later */
+export function chosenBy(plimsoll: Plimsoll, { list, scopeOf }: Choice) {
+  let chosen: string | undefined
+  const reach: Reach = { plimsoll, tenant: randomUUID() }
+  const choose = async (named: unknown): Promise<void> => {
+    if (named === undefined && chosen !== undefined) return
+    if (typeof named !== 'string' || named === '')
       throw new PlimsollError('bad-input', 'It is not decided which conversation this server reads.', {
         advice: `Ask the user which, and name it once as session of recall or context_status:\n${await list()}`,
       })
-    chosen ??= reachOf(plimsoll, await scopeOf(session as string))
-    if (typeof session === 'string' && session !== chosen.session)
-      throw new PlimsollError('bad-input', `This server reads ${JSON.stringify(chosen.session)} only.`, {
-        advice: 'Start another one to read another conversation.',
-      })
-    return chosen
+    if (chosen === undefined) Object.assign(reach, await scopeOf(named))
+    chosen ??= named
+    if (named !== chosen)
+      throw new PlimsollError('bad-input', `This server reads ${JSON.stringify(chosen)} only; start another one.`)
   }
+  return { reach, choose }
 }
 
 export interface Conversation {

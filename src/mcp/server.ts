@@ -12,7 +12,6 @@ import {
   readSession,
   SESSION,
   type Content,
-  type Listed,
 } from './resources.ts'
 import { type Choice, chosenBy, type Reach, PLIMSOLL, reachOf, SCOPE, type McpScope } from './scope.ts'
 import { artifactList, readerTools, type McpTool, contextTools } from './tools.ts'
@@ -32,59 +31,44 @@ const toolsOf = (reach: Reach): readonly McpTool[] => [
 ]
 
 /** The tool as it is declared before a conversation is chosen; it runs over the one that a call chose. */
-const chosenFirst = (tool: McpTool, reachFor: ReachFor): McpTool => ({
+const chosenFirst = (tool: McpTool, reach: Reach, choose: Choose): McpTool => ({
   ...tool,
   async run({ session, ...input }, call) {
-    const own = toolsOf(await reachFor(session)).find(({ name }) => name === tool.name)!
+    await choose(session)
+    const own = toolsOf(reach).find(({ name }) => name === tool.name)!
     return own.run(own.check(input), call)
   },
 })
 
-type ReachFor = ReturnType<typeof chosenBy>
+type Choose = ReturnType<typeof chosenBy>['choose']
 
 /** A server for one client, limited to its scope, or to the conversation that its calls choose. */
-export function mcpServer(sdk: Sdk, reach: Reach, choose?: ReachFor): McpServer {
-  const reachFor: ReachFor = choose ?? (async () => reach)
+export function mcpServer(sdk: Sdk, reach: Reach, choose?: Choose): McpServer {
   const { McpServer: Server, ResourceTemplate } = sdk
   const server = new Server(
     { name: 'plimsoll', title: 'Plimsoll', version: packageVersion() },
     { instructions: INSTRUCTIONS },
   )
-  for (const tool of toolsOf(reach)) register(server, choose === undefined ? tool : chosenFirst(tool, choose))
+  for (const tool of toolsOf(reach)) register(server, choose === undefined ? tool : chosenFirst(tool, reach, choose))
   const text = { mimeType: 'text/plain' }
-  // Nothing is listed until a conversation is chosen.
-  const listed = (list: (of: Reach) => Promise<readonly Listed[]>) => async () => ({
-    resources: await reachFor().then(
-      async (of) => [...(await list(of))],
-      () => [],
-    ),
-  })
-  const handover = async (input: Record<string, string | undefined>) =>
-    handoverOf(await reachFor(input['session']), input)
   server.registerResource(
     'artifact',
-    new ResourceTemplate(ARTIFACT, { list: listed(listArtifacts) }),
+    new ResourceTemplate(ARTIFACT, { list: async () => ({ resources: [...(await listArtifacts(reach))] }) }),
     { ...text, title: 'Stored output', description: 'A stored tool output; of a long one the first 256 KiB.' },
-    async (uri, { handle }) =>
-      contents(sdk, async () => readArtifact(await reachFor(), uri.href, { handle: one(handle) })),
+    async (uri, { handle }) => contents(sdk, () => readArtifact(reach, uri.href, { handle: one(handle) })),
   )
   server.registerResource(
     'artifact-range',
     new ResourceTemplate(ARTIFACT_RANGE, { list: undefined }),
     { ...text, title: 'Part of a stored output', description: 'Bytes from start up to end, 256 KiB at most.' },
     async (uri, { handle, start, end }) =>
-      contents(sdk, async () =>
-        readArtifact(await reachFor(), uri.href, { handle: one(handle), start: one(start), end: one(end) }),
-      ),
+      contents(sdk, () => readArtifact(reach, uri.href, { handle: one(handle), start: one(start), end: one(end) })),
   )
   server.registerResource(
     'session',
-    new ResourceTemplate(SESSION, { list: listed(listSessions) }),
+    new ResourceTemplate(SESSION, { list: async () => ({ resources: [...(await listSessions(reach))] }) }),
     { mimeType: 'application/json', title: 'Conversation', description: 'Calls, tokens, cost, compactions and pins.' },
-    async (uri, { session }) => {
-      const named = decodeURIComponent(one(session))
-      return contents(sdk, async () => readSession(await reachFor(named), uri.href, named))
-    },
+    async (uri, { session }) => contents(sdk, () => readSession(reach, uri.href, decodeURIComponent(one(session)))),
   )
   const fields = {
     focus: { type: 'string', description: 'What the agent should continue with.' },
@@ -106,7 +90,7 @@ export function mcpServer(sdk: Sdk, reach: Reach, choose?: ReachFor): McpServer 
       messages: [
         {
           role: 'user',
-          content: { type: 'text', text: await asProtocolError(sdk, () => handover(textsIn(input))) },
+          content: { type: 'text', text: await asProtocolError(sdk, () => handoverOf(reach, textsIn(input))) },
         },
       ],
     }),
@@ -214,8 +198,8 @@ export async function serveMcpStdio(plimsoll: Plimsoll, scope: McpScope = {}): P
 
 /** The same over the conversation that the client chooses. */
 export function serveChoiceStdio(plimsoll: Plimsoll, choice: Choice): Promise<StdioMcp> {
-  const choose = chosenBy(plimsoll, choice)
-  return overStdio((sdk) => mcpServer(sdk, reachOf(plimsoll, {}), choose))
+  const { reach, choose } = chosenBy(plimsoll, choice)
+  return overStdio((sdk) => mcpServer(sdk, reach, choose))
 }
 
 async function overStdio(serverOf: (sdk: Sdk) => McpServer): Promise<StdioMcp> {

@@ -205,7 +205,6 @@ const checkPolicy = (name: string, model: string | undefined, window: number | u
 type Environment = Readonly<Record<string, string | undefined>>
 
 const TIMEOUT_MS = 4_000
-const PROXY = 'http://127.0.0.1:4141'
 
 /** The servers to check: the vendors, and local servers whose address is set. */
 const reached = (env: Environment): readonly { readonly label: string; readonly url: string }[] =>
@@ -236,14 +235,6 @@ const checkKeys = (env: Environment): Promise<Check> =>
       return `${set.join(', ')} set`
     },
   )
-
-const checkProxy = (): Promise<Check> =>
-  checked('proxy', 'warn', 'plimsoll proxy --port chooses another port.', async () => {
-    const response = await fetch(`${PROXY}/healthz`, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined)
-    if (response === undefined) return `none runs on ${PROXY}; plimsoll proxy starts one`
-    if (!response.ok) throw new Error(`${PROXY} is taken by something else (status ${response.status})`)
-    return `one listens on ${PROXY}`
-  })
 
 /** From the address that a client has to the upstream behind it. Any answer of the upstream passes. */
 async function checkWay(client: string, url: string): Promise<string> {
@@ -329,9 +320,8 @@ async function runDoctor(flags: DoctorFlags): Promise<void> {
   const env = process.env
   const online = async (): Promise<readonly Check[]> => {
     if (flags.offline === true) return []
-    const given = flags.upstream
-    if (given !== undefined) return Promise.all([checkUpstream('given', given, 'fail'), checkProxy()])
-    return Promise.all([...reached(env).map(({ label, url }) => checkUpstream(label, url, 'warn')), checkProxy()])
+    if (flags.upstream !== undefined) return [await checkUpstream('given', flags.upstream, 'fail')]
+    return Promise.all(reached(env).map(({ label, url }) => checkUpstream(label, url, 'warn')))
   }
   const groups = await Promise.all([
     checkStore(flags),

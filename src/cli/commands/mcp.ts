@@ -7,6 +7,7 @@ import { tenantsWithSessions } from '../../dashboard/stored-sessions.ts'
 import { startMcpHttp, type McpHttpOptions, type McpScope } from '../../mcp/index.ts'
 import { serveChoiceStdio, serveMcpStdio } from '../../mcp/server.ts'
 import { knownModels } from '../catalogue.ts'
+import { plural } from '../kit/figures.ts'
 import { keepServing, when } from '../kit/output.ts'
 import type { Choice } from '../../mcp/scope.ts'
 import { sessionsIn } from '../agents/working-folder.ts'
@@ -98,15 +99,11 @@ function severalTenants(): never {
   })
 }
 
-const MOST_LISTED = 20
-
 const choiceOf = (stores: Stores): Choice => ({
   async list() {
     const found = await listSessions(stores)
-    const lines = found
-      .slice(0, MOST_LISTED)
-      .map(({ session, tenant, updatedAt }) => `${session}  of ${tenant}, last used ${when(updatedAt)}`)
-    return [...lines, ...(found.length > MOST_LISTED ? [`and ${found.length - MOST_LISTED} more`] : [])].join('\n')
+    const newest = found.slice(0, 20).map((one) => `${one.session}  of ${one.tenant}, last used ${when(one.updatedAt)}`)
+    return [...newest, `${newest.length} of ${plural(found.length, 'conversation')}`].join('\n')
   },
   scopeOf: async (session) => ({ tenant: await tenantOfSession(stores, session), session }),
 })
