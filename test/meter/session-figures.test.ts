@@ -15,6 +15,9 @@ it('counts no compaction for a request that was refused, and one for the request
       body: { ...toolLoop({ steps, resultLength: 4_000 }), model: MODEL },
       targets: [{ model: MODEL, window: 16_000 }],
     })
+  const first = await prepare(2)
+  const began = Math.round(first.load.count.tokens)
+  await session.record({ turn: first.id, usage: { ...USAGE, input: began } })
   const refused = await prepare(30)
   expect(refused.report.newEpoch).toBeDefined()
   await session.record({ turn: refused.id, refused: true, status: 429 })
@@ -34,7 +37,7 @@ it('counts no compaction for a request that was refused, and one for the request
   expect(withoutPlimsoll).toMatchObject({ basis: 'estimate' })
   expect(withoutPlimsoll.value).toBeGreaterThan(input)
   expect(epochs[0]!.after).toEqual({ value: input, basis: 'measured' })
-  expect(epochs[0]!.before.basis).toBe('estimate')
+  expect(epochs[0]!.before).toEqual({ value: began, basis: 'measured' })
   await plimsoll.close()
 })
 
