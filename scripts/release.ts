@@ -31,7 +31,7 @@ export function readyForNpm(folder: string, address: string): void {
     // The page of the package shows the README without the files beside it.
     const shown =
       page === 'README.md'
-        ? absolute.replace(/(!\[[^\]]*\]\()(docs\/images\/)/g, `$1https://cdn.jsdelivr.net/npm/plimsoll@${version}/$2`)
+        ? absolute.replace(/([("])(docs\/images\/)/g, `$1https://cdn.jsdelivr.net/npm/plimsoll@${version}/$2`)
         : absolute
     if (shown !== text) writeFileSync(join(folder, page), shown)
   }

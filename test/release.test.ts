@@ -6,6 +6,7 @@ import { readyForNpm } from '../scripts/release.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const ADDRESS = 'https://git.example.org/someone/plimsoll'
+const IMAGE = 'https://cdn.jsdelivr.net/npm/plimsoll@1.2.3/docs/images/a.svg'
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
 describe('the package on npm', () => {
@@ -15,7 +16,7 @@ describe('the package on npm', () => {
       const files = {
         'package.json': '{ "name": "plimsoll", "version": "1.2.3" }',
         'README.md':
-          '![a](docs/images/a.svg) [in](docs/page.md#part) [out](CONTRIBUTING.md) [web](https://example.org)',
+          '![a](docs/images/a.svg) <source srcset="docs/images/a.svg"> <img src="docs/images/a.svg"> [in](docs/page.md#part) [out](CONTRIBUTING.md) [web](https://example.org)',
         'docs/page.md': '[up](../README.md) [why](decisions/one.md#because) [here](#part)',
       }
       for (const [file, text] of Object.entries({ ...files, 'docs/images/a.svg': '<svg/>' })) {
@@ -33,7 +34,7 @@ describe('the package on npm', () => {
         bugs: { url: `${ADDRESS}/issues` },
       })
       expect(after('README.md')).toBe(
-        '![a](https://cdn.jsdelivr.net/npm/plimsoll@1.2.3/docs/images/a.svg) [in](docs/page.md#part) ' +
+        `![a](${IMAGE}) <source srcset="${IMAGE}"> <img src="${IMAGE}"> [in](docs/page.md#part) ` +
           `[out](${ADDRESS}/blob/v1.2.3/CONTRIBUTING.md) [web](https://example.org)`,
       )
       expect(after('docs/page.md')).toBe(
