@@ -6,9 +6,9 @@ const guides = PAGES.filter(({ file }) => file.startsWith('docs/') && !/^docs\/(
 const decisions = PAGES.filter(({ file }) => file.startsWith('docs/decisions/'))
 const wordsOf = ({ text }: { text: string }): number => text.split(/\s+/).filter((word) => word !== '').length
 
-it('all guides together have at most 31,000 words', () => {
+it('all guides together have at most 28,500 words', () => {
   expect(guides.length).toBeGreaterThan(20)
-  expect(guides.reduce((sum, page) => sum + wordsOf(page), 0)).toBeLessThanOrEqual(31_000)
+  expect(guides.reduce((sum, page) => sum + wordsOf(page), 0)).toBeLessThanOrEqual(28_500)
 })
 
 it.each(guides)('$file has at most 2,500 words', (page) => {
