@@ -245,8 +245,8 @@ npm run bench -- my-session.jsonl
 npm run bench:full
 \`\`\`
 
-The first takes about three minutes and installs the packages into \`bench/.peers\`. The second runs your own session, in any format that \`plimsoll inspect\` reads. All nineteen development sessions: [how it compares](comparison.md#measured). Other figures: [the proxy](gateway.md#measured), [stores](../bench/figures/stores.md),
-[token counts](meter.md#figures), [tool output](intake.md), [presets](../bench/figures/presets-table.md).
+The first takes about three minutes and installs the packages into \`bench/.peers\`. The second runs your own session, in any format that \`plimsoll inspect\` reads. All nineteen development sessions: [the table](../bench/figures/comparison.md). Other figures: [the proxy](../bench/figures/proxy.md), [stores](../bench/figures/stores.md),
+[token counts](../bench/figures/meter.md), [tool output](../bench/figures/intake.md), [presets](../bench/figures/presets-table.md).
 `
 }
 
