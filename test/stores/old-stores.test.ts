@@ -14,12 +14,20 @@ afterEach(() => {
   delete process.env['PLIMSOLL_KEY']
 })
 
+/** All that 0.2.0 had sent: the results behind the newest answer leave for the first time, so they are shown as today. */
+const sentBefore = (text: string): string => text.slice(0, text.lastIndexOf('{"role":"assistant"'))
+const toolsOf = (text: string): string => text.slice(text.lastIndexOf('],"tools":'))
+
 /** What is compacted anew, as a session whose compaction was undone, has today's record. */
-const underTheirEpoch = (next: Seen['next']): Seen['next'] =>
-  Object.fromEntries(Object.entries(next).filter(([name]) => !name.includes('/undone/')))
+const underTheirEpoch = (next: Seen['next']): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries(
+    Object.entries(next)
+      .filter(([name]) => !name.includes('/undone/'))
+      .map(([name, text]) => [name, [sentBefore(text), toolsOf(text)]]),
+  )
 
 describe.each(STORES)('a store that 0.2.0 wrote: %s', (name) => {
-  it('has its sessions, agents, epochs and artifacts, and each session goes on with the bytes that 0.2.0 would have sent', async () => {
+  it('has its sessions, agents, epochs and artifacts, and each session goes on with the bytes that 0.2.0 had sent', async () => {
     if (name === 'encrypted') process.env['PLIMSOLL_KEY'] = STORE_KEY
     const packed = brotliDecompressSync(fixture(`${name}.seen.br`)).toString()
     const { histories, seen: before } = JSON.parse(packed) as { histories: Histories; seen: Seen }

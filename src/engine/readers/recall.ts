@@ -124,10 +124,12 @@ async function answerFrom(
   const query = readQuery(text, Date.now())
   const { corpus, ranked: given } = await look(query)
   const found = corpus.candidates
-  const byWords = telling(given ?? corpus.rank(query))
+  const byWords = given ?? corpus.rank(query)
   const isMeant = embed !== undefined && given === undefined && !query.isOnlyExact
-  const ranked = isMeant ? await rankByBoth(embed, corpus, query, byWords) : byWords
-  const best = distinct(found, ranked, MOST_PASSAGES)
+  // Scores by words say what is too far behind the best to be told; ranks put together do not.
+  const best = isMeant
+    ? distinct(found, await rankByBoth(embed, corpus, query, telling(byWords)), MOST_PASSAGES)
+    : telling(distinct(found, byWords, MOST_PASSAGES))
   const note =
     query.noTime === undefined ? '' : `(since:${query.noTime.slice(0, 40)} is no time: give 2h, 3d or a date.)\n`
   const room = Math.max(LEAST_CHARACTERS, maxCharacters) - note.length
