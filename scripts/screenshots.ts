@@ -35,8 +35,6 @@ try {
     `session?tenant=${encodeURIComponent(tenant)}&session=${encodeURIComponent(session)}&tab=${tab}`
   const pictures: readonly Picture[] = [
     { file: 'dashboard.png', place: at('load'), when: '.uplot', width: 1120, height: 700 },
-    { file: 'compactions.png', place: at('compactions'), when: '.text pre', width: 1120, height: 700 },
-    { file: 'phone.png', place: at('load'), when: '.uplot', width: 375, height: 760, dark: true },
   ]
   for (const { file, place, when, width, height, dark } of pictures) {
     const page = await browser.context.newPage()
