@@ -64,7 +64,7 @@ export function pageOf<T>(all: readonly T[], from: number): Rows<T> {
 
 /** Rows shown of what a compaction took out. */
 const MOST_LEFT = 50
-/** Of what somebody said, to find it in the record. */
+/** The part of a message by which it is found in the record. */
 const MOST_QUOTED = 60
 
 export function compactionPageOf({ log, composition }: ReadLog, id: string, priceOf: PriceOf): CompactionPage {

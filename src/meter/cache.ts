@@ -148,7 +148,7 @@ export class CacheLives {
     return this.#known.get(keyOf(where, nominal))?.life ?? nominal
   }
 
-  /** A prefix that nobody changed was read at this age, or was not. */
+  /** An unchanged prefix was read at this age, or was not. */
   observe(where: Pick<CachedCall, 'model' | 'endpoint'>, nominal: CacheLife, age: number, wasRead: boolean): void {
     const key = keyOf(where, nominal)
     const { life, misses } = this.#known.get(key) ?? { life: nominal, misses: [] }
@@ -300,7 +300,7 @@ function shortly(before: string | undefined, after: string | undefined): Pick<Ca
   return { before: before?.slice(from, from + SHOWN_CHARACTERS), after: after?.slice(from, from + SHOWN_CHARACTERS) }
 }
 
-/** Longer members may hold what is nobody's to read, such as the credentials of a tool server. */
+/** Longer members may hold secrets, such as the credentials of a tool server. */
 const isPlain = (json = ''): boolean => /^[\w.,:{}"-]{0,60}$/.test(json)
 
 function settingChanged({ settings: before }: SentPrompt, { settings: after }: SentPrompt): Cause | undefined {

@@ -91,7 +91,7 @@ interface Row extends Required<Omit<Sample, 'isContradicted'>> {
 
 /**
  * Least absolute relative deviations of `real = text * t + framing * f + tools * g + media * m`, one factor at a time: each step is a
- * weighted median, so a sample with something in it that nobody showed moves nothing.
+ * weighted median, so a sample with hidden content moves nothing.
  */
 export function fit(samples: readonly Sample[]): Fit {
   const rows = samples.map((sample, i) => rowOf(sample, RECENCY ** (samples.length - 1 - i)))

@@ -220,7 +220,7 @@ const BIAS: Readonly<Record<string, readonly [below: number, above: number]>> = 
 /** Open models: the vocabulary is theirs where it is installed, the template around it is not known. */
 const BIAS_ELSE = [0.08, 0.1] as const
 
-/** `doubt` is 1 for a model that nobody has measured and falls to 0 with what was seen of it. */
+/** `doubt` is 1 for a model without measurements and falls to 0 with what was seen of it. */
 export function widened(count: Count, family: string, doubt: number): Count {
   const [below, above] = BIAS[family] ?? BIAS_ELSE
   if (doubt <= 0 || (below === 0 && above === 0)) return count

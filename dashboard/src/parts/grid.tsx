@@ -95,7 +95,7 @@ export function ContextGrid({ series, compactedBefore, at, go }: GridProps) {
   )
 }
 
-/** The call that the page looks at; the newest while the session grows and nobody has chosen another. */
+/** The call that the page looks at; the newest while the session grows and no other call is chosen. */
 export function useCall(series: Series): readonly [at: number, go: (at: number) => void] {
   const last = series.calls.length - 1
   const [chosen, setChosen] = useState<number>()

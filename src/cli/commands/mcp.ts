@@ -82,7 +82,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
 
 /**
  * The scope that the flags name; else the store's only tenant; with several, the only conversation of the working folder. Undefined where that
- * leaves a choice: content of different tenants is never mixed, and nobody guesses whose is meant.
+ * leaves a choice: content of different tenants is never mixed, and the tenant is never guessed.
  */
 async function scopeOf(stores: Stores, { session, agent, tenant }: McpFlags): Promise<McpScope | undefined> {
   if (session !== undefined) return { tenant: await tenantOfSession(stores, session, tenant), session, agent }

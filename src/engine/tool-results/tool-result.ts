@@ -183,7 +183,7 @@ async function keep(
   const handle = derived?.handles[0] ?? measured.handle()
   if (derived !== undefined) await reference(deps, branch, derived.handles)
   else if (!(await putArtifact(deps, branch, bytes, { tool, callId, ...about })) && typeof output === 'string') {
-    // What cannot be kept is not cut: nobody else has it.
+    // Output that cannot be stored is not shortened: there is no other copy.
     return { text: output, truncated: false, originalBytes, report: { ...full, step: 'full' } }
   }
   const audit: Audit = {

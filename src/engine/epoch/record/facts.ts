@@ -281,7 +281,7 @@ const withoutFilter = (command: string): string =>
 const isNarrower = (command: string, work: string): boolean =>
   command.startsWith(`${work} `) && !/^\s*(?:&&|;|\|)/.test(command.slice(work.length))
 
-/** A failure whose code nobody told. */
+/** A failure without an exit code. */
 const UNSTATED = -1
 
 /** The commands of a line, one after the other; the exit code of the last is the line's. What stands in quotes is no command. */
