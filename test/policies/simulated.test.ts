@@ -15,9 +15,11 @@ describe.each(presets)('%s', (policy) => {
   it.each(rows)('$name: nothing invalid, nothing lost, no loop, no overflow', async (scenario) => {
     const result = await simulate(scenario, { policy })
     expect(result).toMatchObject({ invalid: 0, lost: 0 })
-    // Where instructions alone are above the line, contextguard's presets compact each request, and ask no model.
-    if (result.summarizerCalls > 0 || !policy.startsWith('contextguard'))
-      expect(result.maxConsecutiveCompactions).toBeLessThan(3)
+    // Behind two compactions in a row contextguard's presets make one more, by code, where the request would be refused;
+    // where instructions alone are above the line they do so each time, and ask no model.
+    const isContextguard = policy.startsWith('contextguard')
+    if (result.summarizerCalls > 0 || !isContextguard)
+      expect(result.maxConsecutiveCompactions).toBeLessThan(isContextguard ? 4 : 3)
     expect(result.overflows).toBe(0)
   })
 })
