@@ -70,7 +70,9 @@ describe('the record', () => {
         ? `Berth ${n * 7} belongs to the pilot cutter ${n}, until the tide of day ${n}.`
         : `Thanks, go on with it. ${n}`
     const turns = Array.from({ length: 400 }, (_, n) => ({ user: note(n), steps: [], answer: 'Noted.' }))
-    const body = JSON.stringify(plainBody('anthropic-messages', [...turns, { user: 'Which are free?', steps: [] }]))
+    const plain = plainBody('anthropic-messages', [...turns, { user: 'Which are free?', steps: [] }]) as object
+    // A model without any tool is told of no handle.
+    const body = JSON.stringify({ ...plain, tools: [{ name: 'bash', input_schema: { type: 'object' } }] })
     const turn = await session().prepare({
       format: 'anthropic-messages',
       body,

@@ -17,7 +17,7 @@ describe('a request that can take no tools', () => {
       let compactions = 0
       try {
         for (let step = 1; step <= 80; step++) {
-          const { tools: _, ...plain } = PLAIN_WIRES[format].request(turns) as Record<string, unknown>
+          const { tools: _, toolConfig: __, ...plain } = PLAIN_WIRES[format].request(turns) as Record<string, unknown>
           const body = JSON.stringify(format === 'openai-chat' ? { ...plain, n: 3 } : plain)
           const turn = await session.prepare({ format, body, targets: [{ model: 'gpt-4o', window: WINDOW }] })
           if (turn.report.newEpoch !== undefined) compactions++

@@ -75,6 +75,7 @@ export function draftOf(context: PrepareContext, standing: Standing, preserve: R
     presentLong: async (text, options) =>
       origins(text)?.present(options) ?? (await (deps.presentLong ?? deps.present)(text, options)).text,
     readers: context.epochReaders(),
+    hasTools: conversation.tools.length > 0 || conversation.items.some(({ kind }) => kind === 'call'),
     describeResult: deps.describeResult,
     isAgain: standing.epoch !== undefined,
     hasModel: deps.summarizer !== undefined || context.send !== undefined,

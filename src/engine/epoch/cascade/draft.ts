@@ -45,6 +45,8 @@ export interface Draft {
   /** A text of any length as a preview. */
   readonly presentLong: (text: string, options: PresentOptions) => Promise<string>
   readonly readers: Readers
+  /** The model has tools, its own or ours: a handle may be opened. */
+  readonly hasTools: boolean
   /** One sentence about a tool's result, for narratives. */
   readonly describeResult: (tool: string, response: unknown) => string
   /** What a person asked of the summary. */

@@ -174,16 +174,14 @@ function isAlike(answers: readonly Item[], people: readonly Item[]): boolean {
 const PARAGRAPH = /\n[ \t]*\n/
 const GAP = '[…]'
 
+// A handle is of no use to a model without tools. Where there are tools, the client's own may open it.
 const othersNote = (draft: Draft, text: string): string =>
-  canOpen(draft)
+  draft.hasTools
     ? `[Messages whose numbers are missing, and parts marked ${GAP}, are stored whole as ${draft.handleOf(text)}]`
     : `[Messages whose numbers are missing, and parts marked ${GAP}, are no longer in view]`
 
 const noteOf = (draft: Draft, text: string): string =>
-  canOpen(draft) ? `[shortened; the whole message is stored as ${draft.handleOf(text)}]` : '[shortened]'
-
-/** A handle is of no use to a model that has no tool to open it with. */
-const canOpen = ({ readers }: Draft): boolean => readers.has('recall') || readers.has('artifact_read')
+  draft.hasTools ? `[shortened; the whole message is stored as ${draft.handleOf(text)}]` : '[shortened]'
 
 function shortened(draft: Draft, entry: Entry, tokens: number): string {
   const rest = [noteOf(draft, wholeOf(entry)), ...entry.lines].join('\n')
