@@ -68,7 +68,8 @@ function optionOf(setting: Setting, given: string | Flag): Option {
   const { flag, about, read, expected } = typeof given === 'string' ? { flag: given, about: aboutOf(setting) } : given
   const option = new Option(flag, about)
   if (setting.where.env !== undefined) option.env(setting.where.env)
-  if (option.isBoolean()) return option
+  // Commander does not count `--no-tools` among the boolean ones.
+  if (option.isBoolean() || option.negate) return option
   const known = parts(schema)
   const repeats = known.type === 'array'
   const readOne = read ?? (repeats ? (text: string) => [reading(known.item)(text)] : reading(schema))

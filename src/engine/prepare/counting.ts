@@ -136,7 +136,7 @@ function unmeasuredIn(context: PrepareContext, { conversation }: View, epoch: st
 }
 
 /** A tokenizer that is this much heavier than we count is another one; more than that is in something that we do not see. */
-const MOST_HEAVIER = 1.6
+const MOST_HEAVIER = 2
 
 /** One refused prompt is as long as the window: it says as much as several answers, and a second one should not be needed. */
 const REFUSAL_WEIGHT = 5

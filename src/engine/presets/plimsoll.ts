@@ -7,8 +7,8 @@ import { CAUTION } from './shared.ts'
  */
 export const plimsoll: Policy = {
   name: 'plimsoll',
-  // Compaction starts when a request would not fit, by the upper bound of its count, and aims at half of what instructions and tools leave of the limit.
-  water: { high: 1, low: 0.5, lowOf: 'history', lowBy: 'tokens', warn: 0.8, rest: 0.1 },
+  // Compaction starts at 97 % of the limit, by the upper bound of its count, and aims at half of what instructions and tools leave of the limit.
+  water: { high: 0.97, low: 0.5, lowOf: 'history', lowBy: 'tokens', warn: 0.8, rest: 0.1 },
   buffer: { fraction: 0.02, min: 256, max: 4_096 },
   caution: CAUTION,
   priceGate: true,
