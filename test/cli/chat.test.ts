@@ -149,7 +149,7 @@ describe('chat in a terminal', () => {
     const answers: readonly (readonly [string, RegExp | string])[] = [
       ['/tokens', /used +[\d,]+ of [\d,]+ tokens/],
       ['/context', 'read_file results'],
-      ['/compaction', 'policy plimsoll: from 100 %'],
+      ['/compaction', 'policy plimsoll: from 97 %'],
       ['/pin', /1 +user +read notes\.txt/],
       ['/pin 1', 'Item 1 is pinned.'],
       ['/pin 1 off', 'Item 1 is no longer pinned.'],

@@ -60,10 +60,11 @@ function gridLines(prompt: GridPrompt, screen: Pick<Screen, 'colour'>): readonly
     .filter(([, size]) => size > 0)
     .map(
       ([kind, size]) =>
-        `${look(kind)} ${padEnd(plainText(kindText(kind)).slice(0, 24), 24)} ${short(size).padStart(6)} ${percent(size, Math.max(1, window)).padStart(5)}`,
+        `${look(kind)} ${padEnd(plainText(kindText(kind)).slice(0, 22), 22)} ${short(size).padStart(6)} ${percent(size, Math.max(1, window)).padStart(5)}`,
     )
   return Array.from({ length: Math.max(rows.length, legend.length) }, (_, at) =>
-    `${padEndCells(rows[at])}   ${legend[at] ?? ''}`.trimEnd(),
+    // At most 78 columns: a terminal of 80 does not break the rows.
+    `${padEndCells(rows[at])} ${legend[at] ?? ''}`.trimEnd(),
   )
 }
 

@@ -101,7 +101,13 @@ export async function squeeze(
       const times = item.media === undefined ? tokens / Math.max(1, tokens - Math.max(0, draft.missedOf(item))) : 1
       const text = await shown(draft, item, Math.max(floor, Math.floor((cap * 0.9) / times)), handle, isSaid)
       if (text === undefined || draft.countText(text) >= tokens) continue
-      edits.push({ op: 'replace', at: places[index]!, text, handle, reason: `${tokens} tokens shown as a preview` })
+      edits.push({
+        op: 'replace',
+        at: places[index]!,
+        text,
+        handle,
+        reason: `${Math.round(tokens)} tokens shown as a preview`,
+      })
       stored.set(handle, storedText(item))
     }
   }
